@@ -1,0 +1,60 @@
+# Needs Python 3.11 or newer and make. Only the install step uses the network.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed-from
+NEXT := build/site
+
+# MkDocs 1.6 is pinned on purpose; these turn off the advertisements of its successors.
+export NO_MKDOCS_2_WARNING := 1
+export DISABLE_MKDOCS_2_WARNING := true
+
+.PHONY: help site test lint check serve bench
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make site   build the documentation strictly into site/"
+	@echo "make test   run the tests"
+	@echo "make lint   ruff and mypy"
+	@echo "make check  lint, test and site: run it before every commit"
+	@echo "make serve  show the site while you write, on localhost"
+	@echo "make bench  time the kernel"
+
+# Compared by content, not by date: a fresh checkout of the same pins needs no network.
+$(STAMP): pyproject.toml constraints.txt
+	@if cat $^ | cmp -s - $@; then touch $@; else $(MAKE) --no-print-directory install; fi
+
+.PHONY: install
+install:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs,test]'
+	cat pyproject.toml constraints.txt > $(STAMP)
+
+# MkDocs empties its target before it knows whether it will succeed, so it builds elsewhere.
+site: $(STAMP)
+	rm -rf $(NEXT)
+	$(BIN)/mkdocs build --strict --site-dir $(NEXT)
+	test -f $(NEXT)/build-complete
+	rm -rf build/site-before
+	if [ -d site ]; then mv site build/site-before; fi
+	mv $(NEXT) site
+	rm -rf build/site-before
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+check: lint test site
+
+serve: $(STAMP)
+	$(BIN)/mkdocs serve --no-strict
+
+bench: $(STAMP)
+	$(BIN)/python scripts/bench.py

@@ -1,0 +1,98 @@
+"""How long answers take: a cold `plan`, and questions of a `batch`.
+
+Run by `make bench`. Times are the best of several rounds, as the machine is shared.
+"""
+
+from __future__ import annotations
+
+import compileall
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import vllm_parallel
+from vllm_parallel.answers import answer
+
+PLAN = "plan llama-3.1-70b -tp 8 --gpu h100-80gb".split()
+PACKAGE = Path(vllm_parallel.__file__).parent
+COLD_LIMIT = 7.0  # bare interpreter starts
+BATCH_LIMIT_MS = 0.3
+ALL_LIMIT_MS = 1.0
+ROUNDS = 15
+QUICK = ["verdict", "ranks", "capacity"]
+QUESTIONS: Sequence[dict[str, object]] = [
+    {
+        "model": model,
+        "as_bf16": True,
+        "gpu": "b200",
+        "rank": 0,
+        "ask": QUICK,
+        "args": {
+            "tensor_parallel_size": tp,
+            "pipeline_parallel_size": pp,
+            "data_parallel_size": dp,
+            "max_model_len": 8192,
+        },
+    }
+    for model in ("llama-3.1-70b", "qwen3-235b-a22b", "deepseek-r1", "gpt-oss-120b")
+    for tp in (1, 4, 8)
+    for pp in (1, 2)
+    for dp in (1, 2)
+]
+
+
+def best(action: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """Seconds of the fastest round."""
+    seconds = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        action()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def run(*words: str) -> None:
+    """A fresh interpreter, its output thrown away."""
+    subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True)
+
+
+def questions_ms(questions: Sequence[dict[str, object]]) -> float:
+    """Milliseconds a question, in one process."""
+    return best(lambda: [answer(question) for question in questions]) / len(questions) * 1e3
+
+
+def line(name: str, value: str, limit: str, *, met: bool) -> None:
+    print(f"{name:<44} {value:>10}   at most {limit:<8} {'met' if met else 'NOT MET'}")
+
+
+def main() -> None:
+    compileall.compile_dir(PACKAGE, quiet=1)  # as an installed package is
+    command = str(Path(sys.executable).with_name("vllm-parallel"))
+    bare = best(lambda: run("-c", "pass"))
+    cold = best(lambda: run(command, *PLAN)) / bare
+    print(f"bare interpreter start {bare * 1e3:.1f} ms")
+    line("cold plan, in bare starts", f"{cold:.1f}", f"{COLD_LIMIT:g}", met=cold <= COLD_LIMIT)
+    quick = questions_ms(QUESTIONS)
+    line(
+        "batch: verdict, one rank, capacity",
+        f"{quick:.3f} ms",
+        f"{BATCH_LIMIT_MS:g} ms",
+        met=quick <= BATCH_LIMIT_MS,
+    )
+    whole = {"tensor_parallel_size": 8, "pipeline_parallel_size": 4, "data_parallel_size": 2}
+    everything = questions_ms([{"model": "deepseek-r1", "as_bf16": True, "args": whole}])
+    line(
+        "batch: everything, 64 ranks",
+        f"{everything:.3f} ms",
+        f"{ALL_LIMIT_MS:g} ms",
+        met=everything <= ALL_LIMIT_MS,
+    )
+    million = {"tensor_parallel_size": 8, "data_parallel_size": 131072}
+    asked = {"model": "llama-3.1-70b", "args": million, "rank": 999_999}
+    print(f"{'one of a million ranks':<44} {questions_ms([asked]):>7.3f} ms")
+
+
+if __name__ == "__main__":
+    main()

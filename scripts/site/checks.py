@@ -1,0 +1,157 @@
+"""MkDocs hook: makes the build fail where MkDocs, Material and markdown-exec only carry on.
+
+The faults are listed in `tests/site/`, one test each.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
+
+from html_checks import external_assets, identifiers, page_problems, style_problems
+from html_tree import Element, parse
+from links import Site, references
+from source_checks import problems, without_reasons
+
+MARKER = "build-complete"
+PACKAGE = "vllm_parallel"
+
+
+class _Warnings(logging.Handler):
+    """Keeps what was logged as a warning, with the page it came from."""
+
+    def __init__(self, build: _Build) -> None:
+        super().__init__(logging.WARNING)
+        self._build = build
+
+    def emit(self, record: logging.LogRecord) -> None:
+        lines = [line.strip() for line in record.getMessage().splitlines() if line.strip()]
+        text = " … ".join(dict.fromkeys((lines[0], lines[-1]))) if lines else ""
+        self._build.warnings.append(f"{self._build.page or 'site'}: {text}")
+
+
+@dataclass(slots=True)
+class _Build:
+    """The build under way. `page` is the one being read, empty before and after."""
+
+    running: bool = False
+    page: str = ""
+    warnings: list[str] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
+
+
+_BUILD = _Build()
+_HANDLER = _Warnings(_BUILD)
+_LOGGERS = tuple(logging.getLogger(name) for name in ("mkdocs", "properdocs"))
+
+
+@atexit.register
+def _refuse_early_exit() -> None:
+    """An example that calls `sys.exit(0)` would end the build with success and half a site."""
+    if _BUILD.running:
+        place = _BUILD.page or "outside every page"
+        print(f"ERROR: {place}: the build ended early, by sys.exit or a signal", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(3)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Start afresh: nothing counted yet, warnings are errors, the package unloaded."""
+    _BUILD.running, _BUILD.page = True, ""
+    _BUILD.warnings.clear()
+    _BUILD.sources.clear()
+    if logging.INFO not in {logger.level for logger in _LOGGERS}:
+        raise PluginError("-q and -v switch strict checks off: build without them")
+    for logger in _LOGGERS:
+        logger.addHandler(_HANDLER)
+    warnings.filterwarnings("error", module=rf"_code_block|{PACKAGE}")
+    # `mkdocs serve` would otherwise show the numbers of the package as it was at its start.
+    for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
+        del sys.modules[name]
+    return config
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Check a page's Markdown before it is rendered."""
+    _BUILD.page = page.file.src_uri
+    _BUILD.sources[page.file.dest_uri] = page.file.src_uri
+    front_matter = page.file.content_string.count("\n") - markdown.count("\n")
+    found = problems(markdown, page.file.src_uri.removesuffix(".md"))
+    _refuse([f"{page.file.src_uri}:{line + front_matter}: {text}" for line, text in sorted(found)])
+    return without_reasons(markdown)
+
+
+def on_env(env: object, config: MkDocsConfig, files: Files) -> None:
+    """All pages are read; what is logged from here on belongs to none."""
+    _BUILD.page = ""
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Check the site as built; only a whole one gets the marker."""
+    _stop()
+    folder = Path(config.site_dir)
+    found = list(dict.fromkeys(_site_problems(folder, urlsplit(config.site_url or "/").path)))
+    _refuse([*found, *(_BUILD.warnings if config.strict else ())])
+    if not _BUILD.warnings:
+        (folder / MARKER).write_text(f"{len(_BUILD.sources)} pages\n", encoding="utf-8")
+
+
+def on_build_error(error: Exception) -> None:
+    """The build failed by itself, so its end is not an early one."""
+    _stop()
+
+
+def _stop() -> None:
+    _BUILD.running = False
+    for logger in _LOGGERS:
+        logger.removeHandler(_HANDLER)
+
+
+def _site_problems(folder: Path, base: str) -> Iterator[str]:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = {path.relative_to(folder).as_posix(): path for path in paths}
+    pages = {
+        name: parse(path.read_text(encoding="utf-8"))
+        for name, path in files.items()
+        if path.suffix == ".html"
+    }
+    named = {name: frozenset(identifiers(root)) for name, root in pages.items()}
+    site = Site(base=base, files=frozenset(files), identifiers=named)
+    for name, root in pages.items():
+        label = _BUILD.sources.get(name, name)
+        yield from (f"{label}: {text}" for text in _page_problems(site, name, root))
+    for name, path in files.items():
+        yield from (f"{name}: {text}" for text in _asset_problems(path))
+
+
+def _asset_problems(path: Path) -> Iterator[str]:
+    if path.suffix == ".css":
+        yield from style_problems(path.read_text(encoding="utf-8"))
+    elif path.suffix == ".svg":
+        yield from external_assets(parse(path.read_text(encoding="utf-8")))
+
+
+def _page_problems(site: Site, name: str, root: Element) -> Iterator[str]:
+    yield from page_problems(root)
+    for reference in references(root):
+        dead = site.dead(name, reference)
+        if dead is not None:
+            yield dead
+
+
+def _refuse(found: list[str]) -> None:
+    if found:
+        raise PluginError("\n".join(found))

@@ -1,0 +1,117 @@
+"""What a built page must hold: complaints about one page's HTML, or about one style sheet."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from html_tree import Element
+from links import ASSETS, is_external, references
+
+_CODE = frozenset({"code", "pre", "kbd", "samp"})
+_NOT_PROSE = _CODE | {"script", "style", "svg", "textarea", "template"}
+_POINTERS = ("aria-labelledby", "aria-describedby", "aria-controls", "for")
+_LEAKS = {
+    "snippet marker": re.compile(r"-+8<|8<-+"),
+    "fence": re.compile(r"```|~~~"),
+    "link": re.compile(r"\]\(|\]\["),
+    "reference or footnote": re.compile(r"(?<!\w)\[\^?[A-Za-z][\w .`-]*\]"),
+    "admonition": re.compile(r"^\s*(?:!!!?|\?\?\?)", re.MULTILINE),
+    "tab": re.compile(r'^\s*={2,}[!+]?\s*["“]', re.MULTILINE),
+    "value": re.compile(r"\{=|=\}"),
+    "attribute list": re.compile(r"\{:?\s*[.#][A-Za-z]"),
+    "emphasis": re.compile(r"\*\*"),
+    "table": re.compile(r"\|\s*:?-{3,}"),
+    "icon": re.compile(r":(?:material|octicons|fontawesome|simple)-[\w-]+:"),
+}
+_CSS_EXTERNAL = re.compile(
+    r"""(?:url\(|@import)\s*["']?\s*(?P<target>(?:https?:)?//[^\s"')]+)""", re.IGNORECASE
+)
+
+
+def page_problems(root: Element) -> Iterator[str]:
+    """Everything wrong within one page."""
+    yield from _identifiers(root)
+    yield from external_assets(root)
+    yield from _images(root)
+    yield from _empty(root)
+    for text in root.texts(skip=_NOT_PROSE):
+        yield from _leaks(text)
+
+
+def style_problems(css: str) -> Iterator[str]:
+    """External addresses in a style sheet or a style attribute.
+
+    >>> list(style_problems("a { background: url('//cdn.test/a.png') }"))
+    ['external asset in CSS: //cdn.test/a.png']
+    """
+    for match in _CSS_EXTERNAL.finditer(css):
+        yield f"external asset in CSS: {match['target']}"
+
+
+def external_assets(root: Element) -> Iterator[str]:
+    """What a page or a drawing would fetch from another host."""
+    for reference in references(root):
+        if reference.tag in ASSETS and is_external(reference.target):
+            yield f"external asset in <{reference.tag}>: {reference.target}"
+    for element in root.walk():
+        yield from style_problems(element.attributes.get("style", ""))
+        if element.tag == "style":
+            yield from style_problems("".join(element.texts()))
+
+
+def identifiers(root: Element) -> Iterator[str]:
+    """Names that an anchor or a pointer on this page can mean, in page order."""
+    for element in root.walk():
+        if "id" in element.attributes:
+            yield element.attributes["id"]
+
+
+def _identifiers(root: Element) -> Iterator[str]:
+    counts = Counter(identifiers(root))
+    yield from (f"duplicate id: {name!r}" for name, count in counts.items() if count > 1)
+    for element in root.walk():
+        for attribute in _POINTERS:
+            for name in element.attributes.get(attribute, "").split():
+                if name not in counts:
+                    yield f"{attribute} of <{element.tag}> points at no id: {name!r}"
+
+
+def _images(root: Element) -> Iterator[str]:
+    for element in root.walk():
+        if element.tag == "img" and not element.attributes.get("alt", "").strip():
+            yield f"image without alt text: {element.attributes.get('src', '')}"
+
+
+def _empty(root: Element) -> Iterator[str]:
+    for element in root.walk():
+        if element.tag == "pre" and not "".join(element.texts()).strip():
+            yield "empty code block"
+        if "admonition" in element.classes or element.tag == "details":
+            yield from _bodiless(element)
+
+
+def _bodiless(element: Element) -> Iterator[str]:
+    children = [child for child in element.children if isinstance(child, Element)]
+    titles = [child for child in children if _is_title(child)]
+    body = [child for child in children if not _is_title(child)]
+    if not any(text.strip() or _shows(child) for child in body for text in (*child.texts(), "")):
+        title = " ".join("".join(text for child in titles for text in child.texts()).split())
+        yield f"admonition without a body: {title!r}"
+
+
+def _is_title(element: Element) -> bool:
+    return element.tag == "summary" or "admonition-title" in element.classes
+
+
+def _shows(element: Element) -> bool:
+    return any(below.tag in {"img", "svg"} for below in element.walk())
+
+
+def _leaks(text: str) -> Iterator[str]:
+    for kind, pattern in _LEAKS.items():
+        match = pattern.search(text)
+        if match:
+            around = text[max(match.start() - 20, 0) : match.end() + 20]
+            yield f"leaked {kind} markup: {' '.join(around.split())!r}"

@@ -1,0 +1,22 @@
+"""Published facts as nouns: model configs and GPUs, each with its source."""
+
+from __future__ import annotations
+
+from vllm_parallel.catalog.gpus import gpu_names, load_gpu
+from vllm_parallel.catalog.models import (
+    is_catalog_name,
+    load_model,
+    model_names,
+    read_config,
+    with_dtype,
+)
+
+__all__ = [
+    "gpu_names",
+    "is_catalog_name",
+    "load_gpu",
+    "load_model",
+    "model_names",
+    "read_config",
+    "with_dtype",
+]

@@ -1,0 +1,107 @@
+"""What the families share: heads, layers, and the whole model around its blocks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.catalog.rope import read_context, read_dtype
+from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.model import (
+    Block,
+    DenseMlp,
+    Experts,
+    GroupedQueryAttention,
+    Mlp,
+    ModelConfig,
+    Rotary,
+    Traits,
+)
+
+MAX_LAYERS: Final = 10_000
+EXPERT_KEYS: Final = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
+
+
+def grouped(keys: Keys, *, kv_heads: int, head_dim: int | None = None) -> GroupedQueryAttention:
+    """Attention with the heads that the keys name; the arguments stand for missing keys."""
+    heads = keys.size("num_attention_heads")
+    width = max(1, keys.size("hidden_size") // heads) if head_dim is None else head_dim
+    return GroupedQueryAttention(
+        heads=heads,
+        kv_heads=keys.size("num_key_value_heads", default=kv_heads),
+        head_dim=keys.size("head_dim", default=width),
+    )
+
+
+def layer_count(keys: Keys) -> int:
+    """How many blocks are stacked."""
+    layers = keys.size("num_hidden_layers")
+    if layers > MAX_LAYERS:
+        raise CatalogError(
+            subject=keys.name,
+            problem=f"has {layers} layers",
+            fix=f"at most {MAX_LAYERS} are modelled",
+        )
+    return layers
+
+
+def dense_or(keys: Keys, experts: Experts, *, moe: bool) -> Mlp:
+    """Experts, or the dense MLP of a family that has both."""
+    return experts if moe else DenseMlp(intermediate=keys.size("intermediate_size"))
+
+
+def one_each(keys: Keys, key: str, items: list[object]) -> list[object]:
+    """A list that has an item for each layer."""
+    layers = layer_count(keys)
+    if len(items) != layers:
+        raise CatalogError(
+            subject=keys.name,
+            problem=f"has {len(items)} {key} for {layers} layers",
+            fix="give one for each layer",
+        )
+    return items
+
+
+def refuse_uneven_heads(keys: Keys) -> None:
+    """`transformers` refuses a hidden size that the heads do not divide."""
+    hidden, heads = keys.size("hidden_size"), keys.size("num_attention_heads")
+    if hidden % heads:
+        raise CatalogError(
+            subject=keys.name,
+            problem=f"has a hidden size of {hidden} for {heads} heads",
+            fix="the heads have to divide it",
+        )
+
+
+def refuse_activation(keys: Keys) -> None:
+    """vLLM's gated MLP takes silu alone."""
+    activation = keys.text("hidden_act", default="silu")
+    if activation != "silu":
+        raise CatalogError(
+            subject=keys.name,
+            problem=f"has the activation {shortened(activation)}",
+            fix="vLLM takes silu alone here",
+        )
+
+
+def whole_model(
+    keys: Keys, blocks: list[Block], rotary: Rotary, traits: Traits | None = None
+) -> ModelConfig:
+    """The model around its blocks."""
+    kinds = tuple(dict.fromkeys(blocks))
+    index = {block: kind for kind, block in enumerate(kinds)}
+    traits = traits or Traits()
+    return ModelConfig(
+        name=keys.name,
+        architecture=keys.text("architecture"),
+        dtype=read_dtype(keys),
+        hidden=keys.size("hidden_size"),
+        vocab=keys.size("vocab_size"),
+        kinds=kinds,
+        pattern=tuple(index[block] for block in blocks),
+        tied=traits.ties and keys.flag("tie_word_embeddings"),
+        rotaries=(rotary,),
+        context=read_context(keys),
+        declared_experts=max(keys.optional(key) or 0 for key in EXPERT_KEYS),
+        traits=traits,
+    )

@@ -1,0 +1,84 @@
+"""Families with experts and plain attention: Qwen3-MoE, Mixtral, GLM-4.5."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vllm_parallel.catalog.families.common import dense_or, grouped, layer_count, whole_model
+from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.catalog.rope import read_rotary
+from vllm_parallel.model import Block, Dtype, Experts, ModelConfig, Traits
+
+
+def read_qwen3_moe(keys: Keys) -> ModelConfig:
+    """Qwen3 with experts: head and embedding on every stage.
+
+    Source: vllm/model_executor/models/qwen3_moe.py (v0.32.0)
+    """
+    window = keys.optional("sliding_window") if keys.flag("use_sliding_window") else None
+    attention = replace(
+        grouped(keys, kv_heads=4),
+        qkv_bias=keys.flag("attention_bias"),
+        qk_norm=True,
+        window=window,
+    )
+    experts = Experts(
+        count=keys.size("num_experts"),
+        per_token=keys.size("num_experts_per_tok"),
+        intermediate=keys.size("moe_intermediate_size"),
+    )
+    step = keys.size("decoder_sparse_step", default=1)
+    dense = keys.items("mlp_only_layers") or []
+    sparse = [n not in dense and (n + 1) % step == 0 for n in range(layer_count(keys))]
+    traits = Traits(
+        whole_ends=True,
+        sequence_parallel_experts=True,
+        experts_required="No Qwen3MoE layer found in the model.layers.",
+        experts_at_least_tp=True,
+    )
+    mlps = [dense_or(keys, experts, moe=moe) for moe in sparse]
+    blocks = [Block(attention=attention, mlp=mlp) for mlp in mlps]
+    return whole_model(keys, blocks, read_rotary(keys, attention.head_dim), traits)
+
+
+def read_mixtral(keys: Keys) -> ModelConfig:
+    """Mixtral: every layer has experts, ends on every stage.
+
+    Source: vllm/model_executor/models/mixtral.py (v0.32.0)
+    """
+    attention = replace(grouped(keys, kv_heads=8), window=keys.optional("sliding_window"))
+    experts = Experts(
+        count=keys.size("num_local_experts"),
+        per_token=keys.size("num_experts_per_tok"),
+        intermediate=keys.size("intermediate_size"),
+    )
+    blocks = [Block(attention=attention, mlp=experts)] * layer_count(keys)
+    rotary = read_rotary(keys, attention.head_dim)
+    return whole_model(keys, blocks, rotary, Traits(whole_ends=True))
+
+
+def read_glm4_moe(keys: Keys) -> ModelConfig:
+    """GLM-4.5: leading dense layers, router and correction bias in fp32, a head of its own.
+
+    Source: vllm/model_executor/models/glm4_moe.py (v0.32.0)
+    """
+    attention = replace(
+        grouped(keys, kv_heads=8),
+        qkv_bias=keys.flag("attention_bias"),
+        qk_norm=keys.flag("use_qk_norm"),
+    )
+    width = keys.size("moe_intermediate_size")
+    experts = Experts(
+        count=keys.size("n_routed_experts"),
+        per_token=keys.size("num_experts_per_tok"),
+        intermediate=width,
+        shared_intermediate=keys.count("n_shared_experts", default=1) * width,
+        router_dtype=Dtype.FLOAT32,
+        correction_bias=True,
+    )
+    first = keys.count("first_k_dense_replace", default=1)
+    mlps = [dense_or(keys, experts, moe=n >= first) for n in range(layer_count(keys))]
+    blocks = [Block(attention=attention, mlp=mlp) for mlp in mlps]
+    rotated = int(attention.head_dim * keys.number("partial_rotary_factor", default=0.5))
+    traits = Traits(ties=False, experts_required="No Glm4MoE layer found in model.layers.")
+    return whole_model(keys, blocks, read_rotary(keys, rotated), traits)

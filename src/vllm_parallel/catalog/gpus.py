@@ -1,0 +1,67 @@
+"""GPUs by catalog name.
+
+`runtime_memory_gib` of `gpus.json` is what the CUDA or HIP runtime reports as total and vLLM
+multiplies by the utilization: less than nvidia-smi's total, as the driver keeps some for itself.
+The facts are JSON, since parsing TOML took a tenth of a cold answer's time.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pkgutil import get_data
+from typing import Final
+
+from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.cluster import Gpu
+from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.provenance import Provenance
+from vllm_parallel.units import GIB, MIB
+
+SMI_KEY: Final = "smi_memory_mib"
+
+
+@lru_cache(maxsize=1)
+def _gpus() -> dict[str, Gpu]:
+    entries = json.loads(get_data(__name__, "gpus.json") or b"{}")
+    return {name: _gpu(Keys(name, entry)) for name, entry in entries.items()}
+
+
+def _gpu(keys: Keys) -> Gpu:
+    return Gpu(
+        name=keys.name,
+        label=keys.text("label"),
+        runtime_memory_bytes=round(keys.number("runtime_memory_gib") * GIB),
+        smi_memory_bytes=keys.size(SMI_KEY) * MIB if keys.has(SMI_KEY) else None,
+        architecture=keys.text("architecture"),
+        provenance=Provenance(keys.text("provenance")),
+        source=keys.text("source"),
+    )
+
+
+def gpu_names() -> list[str]:
+    """The GPUs of the catalog, by name.
+
+    >>> "h100-80gb" in gpu_names()
+    True
+    """
+    return list(_gpus())
+
+
+def load_gpu(name: str) -> Gpu:
+    """A GPU by its catalog name.
+
+    Raises:
+        CatalogError: no such GPU.
+
+    >>> load_gpu("h100-80gb").label
+    'H100 80GB SXM'
+    """
+    gpu = _gpus().get(name)
+    if gpu is None:
+        raise CatalogError(
+            subject=f"GPU {shortened(name)}",
+            problem="is not in the catalog",
+            fix=f"it has {', '.join(_gpus())}",
+        )
+    return gpu

@@ -1,0 +1,123 @@
+"""Typed access to the keys of a `config.json`, old and new spellings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from vllm_parallel.errors import CatalogError, shortened
+
+MAX_SIZE: Final = 2**48  # beyond any tensor's dimension; keeps absurd input out of the sums
+JsonObject = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of a config, read with their types. `name` says whose they are in errors."""
+
+    name: str
+    values: JsonObject
+
+    def has(self, key: str) -> bool:
+        """Whether a key is there and not null."""
+        return self.values.get(key) is not None
+
+    def size(self, *spellings: str, default: int | None = None) -> int:
+        """A whole number of at least 1, under the first spelling that is there.
+
+        Raises:
+            CatalogError: missing without a default, no whole number, or out of range.
+
+        >>> Keys("m", {"hidden_size": 4096}).size("hidden_size")
+        4096
+        """
+        value, key = self._first(spellings)
+        if value is None and default is not None:
+            return default
+        return self._whole(value, key, least=1)
+
+    def count(self, *spellings: str, default: int = 0) -> int:
+        """A whole number of at least 0; missing is the default, null an error.
+
+        >>> Keys("m", {}).count("n_shared_experts", default=1)
+        1
+        """
+        for key in spellings:
+            if key in self.values:
+                return self._whole(self.values[key], key, least=0)
+        return default
+
+    def optional(self, key: str, *, missing: int | None = None) -> int | None:
+        """A whole number, None where the config says null or 0.
+
+        >>> Keys("m", {"q_lora_rank": None}).optional("q_lora_rank", missing=1536) is None
+        True
+        """
+        if key not in self.values:
+            return missing
+        return self._whole(self.values[key], key, least=0) or None if self.has(key) else None
+
+    def number(self, key: str, *, default: float | None = None) -> float:
+        """A finite positive number."""
+        value = self.values.get(key)
+        if value is None and default is not None:
+            return default
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not 0 < value < MAX_SIZE
+        ):
+            raise self._bad(key, value, "a positive number")
+        return float(value)
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """True or false; missing is the default."""
+        value = self.values.get(key)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise self._bad(key, value, "true or false")
+        return value
+
+    def text(self, *spellings: str, default: str | None = None) -> str:
+        """A string, under the first spelling that is there."""
+        value, key = self._first(spellings)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, str):
+            raise self._bad(key, value, "a string")
+        return value
+
+    def items(self, key: str) -> list[object] | None:
+        """A list, None if missing."""
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, list):
+            raise self._bad(key, value, "a list")
+        return value
+
+    def nested(self, *spellings: str) -> Keys | None:
+        """An object inside the config, None if missing or null."""
+        value, key = self._first(spellings)
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            raise self._bad(key, value, "an object")
+        return Keys(f"{self.name}: {key}", value)
+
+    def _first(self, spellings: tuple[str, ...]) -> tuple[object, str]:
+        for key in spellings:
+            if self.has(key):
+                return self.values[key], key
+        return None, spellings[0]
+
+    def _whole(self, value: object, key: str, *, least: int) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._bad(key, value, "a whole number")
+        if not least <= value < MAX_SIZE:
+            raise self._bad(key, value, f"a whole number from {least} to {MAX_SIZE - 1}")
+        return value
+
+    def _bad(self, key: str, value: object, wanted: str) -> CatalogError:
+        problem = f"lacks {key!r}" if value is None else f"has {key!r}: {shortened(value)}"
+        return CatalogError(subject=self.name, problem=problem, fix=f"it should be {wanted}")

@@ -1,0 +1,182 @@
+"""Models by catalog name, by path, or by the config itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pkgutil import get_data
+from typing import Final
+
+from vllm_parallel.catalog.families import FAMILIES
+from vllm_parallel.catalog.keys import JsonObject, Keys
+from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.model import Dtype, ModelConfig
+
+MAX_CONFIG_BYTES: Final = 4 * 2**20
+ASKED_DTYPES: Final = {
+    "half": Dtype.FLOAT16,
+    "float16": Dtype.FLOAT16,
+    "bfloat16": Dtype.BFLOAT16,
+    "float": Dtype.FLOAT32,
+    "float32": Dtype.FLOAT32,
+}
+
+
+def model_names() -> list[str]:
+    """The models of the catalog, by name.
+
+    >>> "llama-3.1-70b" in model_names()
+    True
+    """
+    from pathlib import Path  # noqa: PLC0415  # slow to import, and a catalog name needs none
+
+    return sorted(entry.stem for entry in Path(__file__).with_name("models").glob("*.json"))
+
+
+def is_catalog_name(source: str) -> bool:
+    """Whether a model is named, and not a path.
+
+    >>> is_catalog_name("llama-3.1-70b"), is_catalog_name("./llama-3.1-70b")
+    (True, False)
+    """
+    return _catalog_text(source) is not None
+
+
+def load_model(source: str | JsonObject, *, as_bf16: bool = False) -> ModelConfig:
+    """A model from a catalog name, a path to a `config.json` or its folder, or the config.
+
+    With `as_bf16` a `quantization_config` is left out.
+
+    Raises:
+        CatalogError: unknown, unreadable, or of an architecture or quantisation not modelled.
+
+    >>> load_model("llama-3.1-70b").layers
+    80
+    """
+    if isinstance(source, str):
+        return _named(source, as_bf16)
+    return read_config(source, "the given config", as_bf16=as_bf16)
+
+
+def read_config(config: JsonObject, name: str, *, as_bf16: bool) -> ModelConfig:
+    """The model that a config describes; the text part of a multimodal one.
+
+    Raises:
+        CatalogError: a key is missing or wrong, or the model is of a kind not modelled.
+    """
+    outer = Keys(name, config)
+    architectures = outer.items("architectures")
+    architecture = architectures[0] if architectures else None
+    if not isinstance(architecture, str):
+        raise CatalogError(
+            subject=name, problem="names no architecture", fix="add its 'architectures' list"
+        )
+    reader = FAMILIES.get(architecture)
+    if reader is None:
+        raise CatalogError(
+            subject=name,
+            problem=f"is a {shortened(architecture)}, which is not modelled",
+            fix=f"its layers are needed as a family; modelled are {', '.join(FAMILIES)}",
+        )
+    _refuse_unmodelled(outer, as_bf16=as_bf16)
+    text = config.get("text_config")
+    inner = text if isinstance(text, Mapping) else {}
+    return reader(Keys(name, {**config, **inner, "architecture": architecture}))
+
+
+def _refuse_unmodelled(outer: Keys, *, as_bf16: bool) -> None:
+    """Refuse what would be counted wrong: quantised weights, other modalities."""
+    inner = outer.nested("text_config")
+    quantised = outer.nested("quantization_config") or (
+        inner and inner.nested("quantization_config")
+    )
+    if quantised and not as_bf16:
+        method = quantised.text("quant_method", default="unknown")
+        raise CatalogError(
+            subject=outer.name,
+            problem=f"is quantised with {method!r}, which is not modelled",
+            fix="ask for its unquantised twin with --as-bf16",
+        )
+    if outer.has("vision_config"):
+        raise CatalogError(
+            subject=outer.name,
+            problem="has a vision tower, which is not modelled",
+            fix="leave vision_config out to size the text part alone",
+        )
+
+
+@lru_cache(maxsize=256)
+def _named(source: str, as_bf16: bool) -> ModelConfig:
+    text = _catalog_text(source)
+    if text is not None:
+        return read_config(_parse(text, source), source, as_bf16=as_bf16)
+    name, text = _file(source)
+    return read_config(_parse(text, source), name, as_bf16=as_bf16)
+
+
+@lru_cache(maxsize=256)
+def _catalog_text(source: str) -> bytes | None:
+    """The config of a catalog name, None if the catalog has no such name."""
+    if "/" in source or "\\" in source or "\0" in source:
+        return None
+    try:
+        return get_data(__name__, f"models/{source}.json")
+    except OSError:
+        return None
+
+
+def _file(source: str) -> tuple[str, bytes]:
+    """The name and the text of the config that a path or its folder means."""
+    from pathlib import Path  # noqa: PLC0415  # as above
+
+    path = Path(source)
+    try:
+        path = path / "config.json" if path.is_dir() else path
+        if not path.is_file():
+            raise CatalogError(
+                subject=f"model {shortened(source)}",
+                problem="is neither in the catalog nor a file",
+                fix=f"the catalog has {', '.join(model_names())}",
+            )
+        size = path.stat().st_size
+        if size > MAX_CONFIG_BYTES:
+            raise CatalogError(
+                subject=source,
+                problem=f"has {size} bytes",
+                fix=f"a config.json has at most {MAX_CONFIG_BYTES}",
+            )
+        return path.stem, path.read_bytes()
+    except OSError as error:
+        raise CatalogError(
+            subject=shortened(source),
+            problem=f"cannot be read ({error.strerror})",
+            fix="give a config.json",
+        ) from error
+
+
+def _parse(text: bytes, name: str) -> JsonObject:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CatalogError(
+            subject=name, problem=f"is not JSON ({error})", fix="give a config.json"
+        ) from error
+    if not isinstance(value, dict):
+        raise CatalogError(
+            subject=name, problem=f"holds {shortened(value)}", fix="a config is one JSON object"
+        )
+    return value
+
+
+def with_dtype(model: ModelConfig, dtype: str) -> ModelConfig:
+    """The model in the dtype that `--dtype` names; auto, and words vLLM refuses, leave it."""
+    asked = ASKED_DTYPES.get(dtype)
+    if asked is None:
+        return model
+    tables = tuple(
+        replace(rotary, dtype=asked) if rotary.dtype is model.dtype else rotary
+        for rotary in model.rotaries
+    )
+    return replace(model, dtype=asked, rotaries=tables)

@@ -1,0 +1,21 @@
+"""vLLM's start-up rules, one row each, and the questions that are asked of them."""
+
+from __future__ import annotations
+
+from vllm_parallel.constraints.admissible import admitted
+from vllm_parallel.constraints.constraint import Constraint, Known, Stage, Violation
+from vllm_parallel.constraints.load import EMPTY_STAGE
+from vllm_parallel.constraints.table import RULES, check, require, violations
+
+__all__ = [
+    "EMPTY_STAGE",
+    "RULES",
+    "Constraint",
+    "Known",
+    "Stage",
+    "Violation",
+    "admitted",
+    "check",
+    "require",
+    "violations",
+]

@@ -1,0 +1,56 @@
+"""What the load-balancing and node flags of one command come to.
+
+Source: vllm/engine/arg_utils.py, create_engine_config (v0.32.0)
+"""
+
+from __future__ import annotations
+
+from vllm_parallel.deployment import Deployment
+
+
+def names_engine(d: Deployment) -> bool:
+    """Whether the flags name one engine for an external load balancer."""
+    return d.settings.balancing.external or d.settings.balancing.rank is not None
+
+
+def infers_rank(d: Deployment) -> bool:
+    """Whether the data-parallel rank is to come from the node's number."""
+    balancing = d.settings.balancing
+    wants = d.layout.dp > 1 and balancing.external and balancing.rank is None
+    return d.settings.nodes.nnodes > 1 and wants
+
+
+def counted_engines(d: Deployment) -> int | None:
+    """Engines of this node: as given, or counted from the nodes; None if neither."""
+    nodes, balancing = d.settings.nodes.nnodes, d.settings.balancing
+    spread = d.layout.dp > 1 and balancing.external
+    if balancing.size_local is not None or nodes <= 1 or spread or d.layout.world_size < 1:
+        return balancing.size_local
+    return max(d.layout.ranks // nodes // d.layout.world_size, 1)
+
+
+def local_engines(d: Deployment) -> int:
+    """Engines of this node as the parallel config sees them."""
+    if names_engine(d):
+        return 1
+    counted = counted_engines(d)
+    return d.layout.dp if counted is None else counted
+
+
+def balanced_outside(d: Deployment) -> bool:
+    """Whether a load balancer outside vLLM spreads the requests over the engines."""
+    balancing = d.settings.balancing
+    hybrid = balancing.hybrid or balancing.start_rank is not None
+    return names_engine(d) or (hybrid and counted_engines(d) == 1)
+
+
+def first_engine(d: Deployment) -> int:
+    """The data-parallel rank that this command starts with."""
+    balancing, nodes = d.settings.balancing, d.settings.nodes
+    if balancing.rank is not None:
+        return balancing.rank
+    if balancing.start_rank is not None and counted_engines(d) is not None:
+        return balancing.start_rank
+    if nodes.nnodes <= 1 or d.layout.world_size < 1:
+        return 0
+    return nodes.node_rank * (d.layout.ranks // nodes.nnodes) // d.layout.world_size

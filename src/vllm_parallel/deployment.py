@@ -1,0 +1,220 @@
+"""What is launched: a model, a layout, the settings beside it, and the machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from vllm_parallel.cluster import Cluster
+from vllm_parallel.layout import Layout
+from vllm_parallel.model import ModelConfig
+from vllm_parallel.units import GIB
+
+SEQUENCE_PARALLEL_BACKENDS: Final = (
+    "allgather_reducescatter", "deepep_high_throughput", "deepep_low_latency", "deepep_v2",
+    "flashinfer_nvlink_one_sided", "passthrough", "mori_high_throughput", "mori_low_latency",
+    "nixl_ep", "naive", "pplx",
+)  # fmt: skip
+DEFAULT_BLOCK: Final = 16
+BATCHED_TOKENS: Final = 2048  # --max-num-batched-tokens of `vllm serve` on small GPUs and A100
+BATCHED_TOKENS_LOW_LATENCY: Final = 256  # where experts take fixed batches from each rank
+BATCHED_BACKENDS: Final = ("deepep_low_latency", "nixl_ep")
+BATCHED_TOKENS_70_GIB: Final = 8192
+BATCHED_TOKENS_160_GIB: Final = 16384
+HOPPER: Final = "90"
+BLACKWELL: Final = ("100", "103")
+FLASHMLA_BLOCK: Final = 64  # takes over from FLASH_ATTN_MLA for an fp8 latent cache
+FLASHINFER_MLA_BLOCK: Final = 32  # first choice for latent attention on Blackwell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadBalancing:
+    """How a service with data parallelism is started and reached.
+
+    Source: vllm/engine/arg_utils.py, EngineArgs.create_engine_config (v0.32.0)
+    """
+
+    rank: int | None = None
+    start_rank: int | None = None
+    size_local: int | None = None
+    backend: str = "mp"
+    external: bool = False
+    hybrid: bool = False
+    multi_port_external: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """Which node of how many this command starts on."""
+
+    nnodes: int = 1
+    node_rank: int = 0
+    executor: str | None = None  # --distributed-executor-backend
+    headless: bool = False
+    api_server_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertSettings:
+    """Flags of mixture-of-experts deployments."""
+
+    all2all_backend: str = "allgather_reducescatter"
+    placement: str = "linear"
+    eplb: bool = False
+    redundant_experts: int = 0
+    eplb_window_size: int = 1000
+    eplb_step_interval: int = 3000
+    eplb_policy: str = "default"
+    elastic: bool = False
+    return_routed_experts: bool = False
+    dual_batch_overlap: bool = False
+    dbo_decode_tokens: int = 32
+    dbo_prefill_tokens: int = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextSettings:
+    """Flags of prefill- and decode-context parallelism."""
+
+    dcp_comm_backend: str | None = None  # None: ag_rs, or what the model's family prefers
+    interleave: int | None = None  # --cp-kv-cache-interleave-size
+    dcp_interleave: int | None = None  # its older name, which wins when above 1
+    q_replicate: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Engine arguments beside the layout, under vLLM's defaults. None: vLLM derives it.
+
+    Source: vllm/engine/arg_utils.py, EngineArgs (v0.32.0)
+
+    >>> Settings().gpu_memory_utilization
+    0.92
+    """
+
+    max_model_len: int | None = None
+    block_size: int | None = None
+    max_num_batched_tokens: int | None = None
+    max_num_seqs: int | None = None
+    gpu_memory_utilization: float = 0.92
+    kv_cache_memory_bytes: int | None = None  # the KV budget itself, utilization aside
+    num_gpu_blocks_override: int | None = None
+    dtype: str = "auto"
+    kv_cache_dtype: str = "auto"
+    prefix_caching: bool = True
+    chunked_prefill: bool = True
+    lora: bool = False
+    enforce_eager: bool = False
+    speculative_method: str | None = None
+    kv_connector: str | None = None
+    kv_role: str | None = None
+    experts: ExpertSettings = field(default_factory=ExpertSettings)
+    context: ContextSettings = field(default_factory=ContextSettings)
+    balancing: LoadBalancing = field(default_factory=LoadBalancing)
+    nodes: Nodes = field(default_factory=Nodes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """One `vllm serve`, as far as sizes and rules go.
+
+    >>> from vllm_parallel.catalog import load_model
+    >>> Deployment(model=load_model("llama-3.1-8b"), layout=Layout(tp=2)).max_model_len
+    131072
+    """
+
+    model: ModelConfig
+    layout: Layout
+    settings: Settings = field(default_factory=Settings)
+    cluster: Cluster = field(default_factory=Cluster)
+
+    @property
+    def names(self) -> Mapping[str, object]:
+        """The nouns by the names that the sentences of rules use."""
+        return {
+            "layout": self.layout,
+            "model": self.model,
+            "settings": self.settings,
+            "cluster": self.cluster,
+        }
+
+    @property
+    def max_model_len(self) -> int:
+        """Tokens of the longest request: what was asked for, else what the config allows."""
+        asked = self.settings.max_model_len
+        return self.model.context.max_model_len if asked is None or asked == -1 else asked
+
+    @property
+    def block_size(self) -> int:
+        """Tokens of one KV cache block, as asked or as the attention back end prefers.
+
+        Source: vllm/platforms/interface.py, update_block_size_for_backend (v0.32.0)
+        """
+        if self.settings.block_size is not None:
+            return self.settings.block_size
+        if not self.model.is_latent:
+            return DEFAULT_BLOCK
+        gpu = self.cluster.gpu
+        architecture = HOPPER if gpu is None else gpu.architecture
+        if architecture in BLACKWELL:
+            return FLASHINFER_MLA_BLOCK
+        quantised = self.settings.kv_cache_dtype in ("fp8", "fp8_e4m3")
+        return FLASHMLA_BLOCK if quantised and architecture == HOPPER else DEFAULT_BLOCK
+
+    @property
+    def sequence_parallel_experts(self) -> bool:
+        """Whether tokens are split over tp around the experts, in models that have it.
+
+        Source: vllm/config/parallel.py, use_sequence_parallel_moe (v0.32.0)
+        """
+        layout = self.layout
+        supported = self.settings.experts.all2all_backend in SEQUENCE_PARALLEL_BACKENDS
+        return supported and layout.expert_parallel and layout.tp > 1 and layout.dp > 1
+
+    @property
+    def dcp_comm_backend(self) -> str:
+        """How DCP ranks combine: as asked, else the family's choice.
+
+        Source: vllm/model_executor/models/config.py, GlmMoeDsaForCausalLM (v0.32.0)
+        """
+        asked = self.settings.context.dcp_comm_backend
+        return asked or ("a2a" if self.model.architecture == "GlmMoeDsaForCausalLM" else "ag_rs")
+
+    @property
+    def max_num_batched_tokens(self) -> int:
+        """Tokens of one step: as asked, else `vllm serve`'s default for the GPU.
+
+        Source: vllm/engine/arg_utils.py, get_batch_defaults (v0.32.0)
+        """
+        if self.settings.max_num_batched_tokens is not None:
+            return self.settings.max_num_batched_tokens
+        batched = self.settings.experts.all2all_backend in BATCHED_BACKENDS
+        if batched and self.layout.expert_parallel and self.layout.dp > 1:
+            return BATCHED_TOKENS_LOW_LATENCY
+        gpu = self.cluster.gpu
+        if gpu is None:
+            return BATCHED_TOKENS
+        if gpu.runtime_memory_bytes >= 160 * GIB:
+            return BATCHED_TOKENS_160_GIB
+        large = gpu.runtime_memory_bytes >= 70 * GIB and "a100" not in gpu.label.lower()
+        return BATCHED_TOKENS_70_GIB if large else BATCHED_TOKENS
+
+    @property
+    def in_flight_tokens(self) -> int:
+        """Tokens scheduled and not yet settled: one batch more than there are stages.
+
+        Source: vllm/config/vllm.py, max_in_flight_tokens (v0.32.0)
+        """
+        return (self.layout.pp + 1) * self.max_num_batched_tokens
+
+    @property
+    def replicates_queries(self) -> bool:
+        """Whether DCP ranks keep the query projections of their whole group.
+
+        Source: vllm/model_executor/models/deepseek_v2.py, DeepseekV2MLAAttention (v0.32.0)
+        """
+        asked = self.settings.context.q_replicate
+        if asked is None:
+            asked = self.model.architecture == "GlmMoeDsaForCausalLM"
+        return asked and self.model.is_latent and self.layout.dcp > 1 and self.layout.pcp == 1

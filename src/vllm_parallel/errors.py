@@ -1,0 +1,97 @@
+"""The errors of the package: each names what is wrong, both numbers, and the way out.
+
+VllmParallelError (a ValueError)
+├── LayoutError         vLLM would refuse this deployment
+├── CatalogError        a model or GPU cannot be read, or is not modelled
+├── UnevenSplitError    a width does not divide what it splits
+└── ParseError          a question, a flag or a file cannot be read
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LONGEST_VALUE: Final = 40
+
+
+class VllmParallelError(ValueError):
+    """Base of all errors that this package raises on purpose."""
+
+
+class LayoutError(VllmParallelError):
+    """A deployment that vLLM refuses to start.
+
+    >>> str(LayoutError(rule="heads", message="64 heads.", fix="use a tp of 1, 2, 4"))
+    '64 heads. (heads; use a tp of 1, 2, 4)'
+    """
+
+    def __init__(self, *, rule: str, message: str, fix: str) -> None:
+        super().__init__(rule, message, fix)
+        self.rule = rule
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.rule}; {self.fix})"
+
+
+class CatalogError(VllmParallelError):
+    """A model or GPU that cannot be read, or that this package does not model.
+
+    >>> str(CatalogError(subject="FooForCausalLM", problem="is not modelled", fix="see --help"))
+    'FooForCausalLM is not modelled; see --help'
+    """
+
+    def __init__(self, *, subject: str, problem: str, fix: str) -> None:
+        super().__init__(subject, problem, fix)
+        self.subject = subject
+        self.problem = problem
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.problem}; {self.fix}"
+
+
+class UnevenSplitError(VllmParallelError):
+    """A width that does not divide what it splits.
+
+    >>> str(UnevenSplitError(what="query heads", amount=60, width=8))
+    '60 query heads do not divide by 8; use a width that divides 60'
+    """
+
+    def __init__(self, *, what: str, amount: int, width: int) -> None:
+        super().__init__(what, amount, width)
+        self.what = what
+        self.amount = amount
+        self.width = width
+
+    def __str__(self) -> str:
+        fix = f"use a width that divides {self.amount}"
+        return f"{self.amount} {self.what} do not divide by {self.width}; {fix}"
+
+
+class ParseError(VllmParallelError):
+    """A question, a flag or a file that cannot be read.
+
+    >>> str(ParseError(place="line 3", problem="is not JSON", fix="write one object a line"))
+    'line 3 is not JSON; write one object a line'
+    """
+
+    def __init__(self, *, place: str, problem: str, fix: str) -> None:
+        super().__init__(place, problem, fix)
+        self.place = place
+        self.problem = problem
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.problem}; {self.fix}"
+
+
+def shortened(value: object) -> str:
+    """A value for an error line.
+
+    >>> shortened("x" * 100)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
+    """
+    text = repr(value)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"

@@ -1,0 +1,197 @@
+"""Where a rank's memory goes, and what is left for KV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from vllm_parallel.cluster import Gpu
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.kv import KvCache
+from vllm_parallel.provenance import Provenance
+from vllm_parallel.shard import Shard
+from vllm_parallel.units import GIB
+
+RELEASE: Final = "0.32.0"
+ASSUMED_OVERHEAD_BYTES: Final = 3 * GIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """One use of a rank's memory."""
+
+    name: str
+    bytes: int
+    provenance: Provenance
+    source: str
+    release: str = RELEASE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """The uses of one rank's memory, beside the KV cache."""
+
+    shard: Shard
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def of(cls, shard: Shard) -> Ledger:
+        """The ledger of a shard.
+
+        >>> from vllm_parallel.catalog import load_model
+        >>> from vllm_parallel.layout import Layout
+        >>> deployment = Deployment(model=load_model("llama-3.1-8b"), layout=Layout(tp=2))
+        >>> [(term.name, term.bytes) for term in Ledger.of(Shard.of(deployment, 0)).terms]
+        [('weights', 8030527488), ('buffers', 33554944), ('copies after loading', 0), \
+('overhead', 3221225472)]
+        """
+        computed = Provenance.COMPUTED
+        terms = (
+            Term(
+                name="weights",
+                bytes=shard.weight_bytes,
+                provenance=computed,
+                source="parameters as vLLM builds them",
+            ),
+            Term(
+                name="buffers",
+                bytes=shard.buffer_bytes,
+                provenance=computed,
+                source="rotary tables, attention scales, expert maps",
+            ),
+            Term(
+                name="copies after loading",
+                bytes=shard.post_load_bytes,
+                provenance=computed,
+                source="vllm/model_executor/layers/attention/mla_attention.py",
+            ),
+            Term(
+                name="overhead",
+                bytes=ASSUMED_OVERHEAD_BYTES,
+                provenance=Provenance.ASSUMED,
+                source="activations, CUDA graphs and buffers, as the guide's source assumes",
+            ),
+        )
+        return cls(shard=shard, terms=terms)
+
+    @property
+    def used_bytes(self) -> int:
+        """All terms together."""
+        return sum(term.bytes for term in self.terms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What vLLM may use of one GPU, and what the ledger leaves of it for KV."""
+
+    requested_bytes: int
+    ledger: Ledger
+
+    @classmethod
+    def of(cls, ledger: Ledger, gpu: Gpu) -> Budget:
+        """The budget of a rank on this GPU, under the deployment's utilization.
+
+        Source: vllm/v1/worker/utils.py, request_memory (v0.32.0)
+        """
+        utilization = ledger.shard.deployment.settings.gpu_memory_utilization
+        return cls(requested_bytes=ceil(gpu.runtime_memory_bytes * utilization), ledger=ledger)
+
+    @property
+    def available_kv_bytes(self) -> int:
+        """Bytes left for KV; negative where the weights alone do not fit."""
+        return self.requested_bytes - self.ledger.used_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """The blocks of one engine, set by its tightest rank.
+
+    Source: vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs (v0.32.0)
+    """
+
+    cache: KvCache
+    available_kv_bytes: tuple[int, ...]  # on the fullest rank of each stage
+    num_blocks: int
+    max_model_len: int
+
+    @classmethod
+    def of(cls, deployment: Deployment, available_kv_bytes: tuple[int, ...]) -> Pool:
+        """The pool that these budgets make, one for each stage.
+
+        With `--max-model-len -1` the length is fitted to the memory.
+
+        >>> from vllm_parallel.catalog import load_model
+        >>> from vllm_parallel.layout import Layout
+        >>> deployment = Deployment(model=load_model("llama-3.1-70b"), layout=Layout(tp=8))
+        >>> pool = Pool.of(deployment, (14_250_054_270,))
+        >>> pool.num_blocks, pool.max_concurrency, pool.tokens
+        (21743, 2.6541748046875, 347888)
+        """
+        cache = KvCache.of(deployment)
+        blocks = deployment.settings.num_gpu_blocks_override
+        if blocks is None:
+            blocks = min(
+                available_kv_bytes[stage] // cache.block_bytes(stage)
+                for stage in cache.filled_stages
+            )
+        else:
+            available_kv_bytes = tuple(blocks * cache.block_bytes(stage) for stage in cache.stages)
+        length = deployment.max_model_len
+        if deployment.settings.max_model_len == -1:
+            length = cache.longest_request(blocks - 1, at_most=length)
+        return cls(
+            cache=cache,
+            available_kv_bytes=available_kv_bytes,
+            num_blocks=blocks,
+            max_model_len=length,
+        )
+
+    @property
+    def blocks_per_request(self) -> int:
+        """Blocks of one request of `max_model_len`."""
+        return self.cache.blocks_per_request(self.max_model_len)
+
+    @property
+    def max_concurrency(self) -> float:
+        """Full-length requests that fit at once, as vLLM prints it: the null block counts in."""
+        return self.num_blocks / self.blocks_per_request
+
+    @property
+    def tokens(self) -> int:
+        """KV tokens as vLLM prints them, derived from the concurrency.
+
+        Source: vllm/v1/core/kv_cache_utils.py, get_kv_cache_capacity (v0.32.0)
+        """
+        return int(self.max_concurrency * self.max_model_len)
+
+    @property
+    def longest_request(self) -> int:
+        """Tokens of the longest request that the pool could hold, whatever `max_model_len` is."""
+        limit = self.cache.deployment.model.context.max_model_len
+        return self.cache.longest_request(self.num_blocks - 1, at_most=limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What the service holds: `engines` pools like the tightest one."""
+
+    pool: Pool
+    engines: int
+
+    @property
+    def tokens(self) -> int:
+        """KV tokens of the service; one request can use only one pool of them."""
+        return self.pool.tokens * self.engines
+
+
+def stage_shards(deployment: Deployment) -> tuple[Shard, ...]:
+    """The fullest rank of each stage: its first, which holds any spare expert."""
+    width = deployment.layout.pcp * deployment.layout.tp
+    return tuple(Shard.of(deployment, stage * width) for stage in range(deployment.layout.pp))
+
+
+def available_on(deployment: Deployment, gpu: Gpu) -> tuple[int, ...]:
+    """KV bytes on the fullest rank of each stage, on this GPU."""
+    shards = stage_shards(deployment)
+    return tuple(Budget.of(Ledger.of(shard), gpu).available_kv_bytes for shard in shards)

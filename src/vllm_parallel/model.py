@@ -1,0 +1,262 @@
+"""What a model is, before anything is split: its blocks, attention, experts and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Dtype(StrEnum):
+    """An element type, by the name that torch gives it.
+
+    >>> Dtype.BFLOAT16.bytes
+    2
+    """
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+    FLOAT8_E4M3 = "float8_e4m3fn"
+    INT32 = "int32"
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one element."""
+        match self:
+            case Dtype.FLOAT32 | Dtype.INT32:
+                return 4
+            case Dtype.BFLOAT16 | Dtype.FLOAT16:
+                return 2
+            case Dtype.FLOAT8_E4M3:
+                return 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedQueryAttention:
+    """Attention with a K and a V head for each group of query heads (MHA, GQA, MQA).
+
+    Source: vllm/model_executor/models/llama.py, LlamaAttention (v0.32.0)
+
+    >>> GroupedQueryAttention(heads=64, kv_heads=8, head_dim=128).queries_per_kv_head
+    8
+    """
+
+    heads: int
+    kv_heads: int
+    head_dim: int
+    qkv_bias: bool = False
+    output_bias: bool = False
+    qk_norm: bool = False  # one weight [head_dim] for q, one for k
+    sinks: bool = False  # one learned logit for each query head
+    copies_kv_heads: bool = True  # gpt-oss does not, so its tp ends at the KV heads
+    window: int | None = None  # sliding: a token sees the last `window` tokens
+    chunk: int | None = None  # chunked local: a token sees its own chunk
+
+    @property
+    def queries_per_kv_head(self) -> int:
+        """Query heads that share one KV head, rounded down as vLLM does."""
+        return self.heads // self.kv_heads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatentAttention:
+    """Multi-head latent attention (MLA): one compressed vector a token is cached.
+
+    Source: vllm/model_executor/models/deepseek_v2.py, DeepseekV2MLAAttention (v0.32.0)
+
+    >>> LatentAttention(heads=128, q_lora_rank=1536, kv_lora_rank=512, nope_dim=128,
+    ...     rope_dim=64, value_dim=128).latent_dim
+    576
+    """
+
+    heads: int
+    q_lora_rank: int | None
+    kv_lora_rank: int
+    nope_dim: int
+    rope_dim: int
+    value_dim: int
+
+    @property
+    def query_dim(self) -> int:
+        """Width of one query head."""
+        return self.nope_dim + self.rope_dim
+
+    @property
+    def latent_dim(self) -> int:
+        """Elements that one token adds to the KV cache of a layer."""
+        return self.kv_lora_rank + self.rope_dim
+
+
+Attention = GroupedQueryAttention | LatentAttention
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenseMlp:
+    """A gated feed-forward layer that every token passes through whole."""
+
+    intermediate: int
+    bias: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experts:
+    """A mixture-of-experts layer: a router, routed experts, perhaps shared ones.
+
+    `shared_intermediate` is the width of all shared experts together, 0 without.
+
+    Source: vllm/model_executor/layers/fused_moe/layer.py, FusedMoE (v0.32.0)
+    """
+
+    count: int
+    per_token: int
+    intermediate: int
+    shared_intermediate: int = 0
+    bias: bool = False  # gpt-oss: on the router and on both expert matrices
+    router_dtype: Dtype | None = None  # None: the model's
+    correction_bias: bool = False  # one fp32 number for each expert
+
+
+Mlp = DenseMlp | Experts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One decoder layer: attention, then a dense MLP or experts."""
+
+    attention: Attention
+    mlp: Mlp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotary:
+    """A table of rotary embeddings, kept whole on every rank that has attention.
+
+    Source: vllm/model_executor/layers/rotary_embedding/base.py (v0.32.0)
+
+    >>> Rotary(positions=131072, dim=128, dtype=Dtype.BFLOAT16).bytes
+    33554432
+    """
+
+    positions: int
+    dim: int
+    dtype: Dtype
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the cosines and sines."""
+        return self.positions * self.dim * self.dtype.bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextLimit:
+    """The longest sequence that the config allows, and the key that says so.
+
+    Source: vllm/config/model.py, _get_and_verify_max_len (v0.32.0)
+    """
+
+    key: str
+    tokens: float  # vLLM multiplies by a float factor, and its message prints it so
+    model_max_length: int | None = None
+
+    @property
+    def max_model_len(self) -> int:
+        """What `--max-model-len` becomes when it is not given."""
+        return int(self.tokens)
+
+    def allows(self, asked: int | None) -> bool:
+        """Whether vLLM takes this `--max-model-len`; None and -1 are "derive it".
+
+        >>> ContextLimit(key="max_position_embeddings", tokens=8192).allows(8193)
+        False
+        """
+        if asked is None or asked <= self.tokens:
+            return True
+        return self.model_max_length is not None and asked <= self.model_max_length
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What a family's code in vLLM does differently from the others.
+
+    Source: vllm/model_executor/models/*.py (v0.32.0)
+    """
+
+    ties: bool = True  # False: the head is always its own, whatever the config says
+    whole_ends: bool = False  # embedding, final norm and head are built on every stage
+    sequence_parallel_experts: bool = False  # tokens may be split over tp around the experts
+    experts_required: str | None = None  # what a stage without any MoE layer dies with
+    experts_at_least_tp: bool = False  # refuses tp > experts, expert parallel or not
+    world_divides_experts: bool = False  # asserts intermediate % (tp * pp * ...) == 0
+    pipeline: bool = True
+    sparse_attention: bool = False  # selects keys with an indexer (DSA)
+    window_from: int | None = None  # refuses windows on some layers only, from this one on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """A model as its `config.json` describes it. Sizes are of the whole model.
+
+    `kinds` are the distinct blocks, `pattern` the kind of each layer in order.
+
+    Source: vllm/config/model.py, ModelConfig (v0.32.0)
+    """
+
+    name: str
+    architecture: str
+    dtype: Dtype
+    hidden: int
+    vocab: int
+    kinds: tuple[Block, ...]
+    pattern: tuple[int, ...]
+    tied: bool
+    rotaries: tuple[Rotary, ...]
+    context: ContextLimit
+    declared_experts: int = 0  # vLLM's test for "is this a MoE model"
+    traits: Traits = Traits()
+
+    @property
+    def layers(self) -> int:
+        """How many blocks are stacked."""
+        return len(self.pattern)
+
+    @property
+    def attention(self) -> Attention:
+        """Attention of the first block; widths are checked against its heads."""
+        return self.kinds[0].attention
+
+    @property
+    def heads(self) -> int:
+        """Query heads of a layer."""
+        return self.attention.heads
+
+    @property
+    def kv_heads(self) -> int:
+        """KV heads of a layer; latent attention counts as one."""
+        attention = self.attention
+        return 1 if isinstance(attention, LatentAttention) else attention.kv_heads
+
+    @property
+    def is_latent(self) -> bool:
+        """Whether attention caches one latent vector (MLA)."""
+        return isinstance(self.attention, LatentAttention)
+
+    @property
+    def is_moe(self) -> bool:
+        """Whether vLLM takes it for a mixture-of-experts model."""
+        return self.declared_experts > 0
+
+    @property
+    def experts(self) -> Experts | None:
+        """Experts of the first MoE layer, None in a dense model."""
+        return next((kind.mlp for kind in self.kinds if isinstance(kind.mlp, Experts)), None)
+
+    @property
+    def grouped(self) -> tuple[GroupedQueryAttention, ...]:
+        """The kinds of grouped-query attention; empty for latent attention."""
+        kinds = dict.fromkeys(kind.attention for kind in self.kinds)
+        return tuple(kind for kind in kinds if isinstance(kind, GroupedQueryAttention))
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether some layers see only a window or a chunk of the context."""
+        return any(kind.window or kind.chunk for kind in self.grouped)

@@ -1,0 +1,1 @@
+"""Strings for pages and terminals. Nothing is computed here but widths of columns."""

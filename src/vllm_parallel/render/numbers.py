@@ -1,0 +1,58 @@
+"""Numbers as people read them. The only place that divides by 2**30."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from vllm_parallel.units import GIB, KIB, MIB
+
+
+def whole(number: int) -> str:
+    """A whole number with thousands separators.
+
+    >>> whole(1368448)
+    '1,368,448'
+    """
+    return f"{number:,}"
+
+
+def gib(amount: int, places: int = 2) -> str:
+    """Bytes in GiB.
+
+    >>> gib(17640734720)
+    '16.43 GiB'
+    """
+    return f"{amount / GIB:,.{places}f} GiB"
+
+
+def size(amount: int) -> str:
+    """Bytes in the largest unit that keeps a digit before the point.
+
+    >>> size(40 * 1024), size(0), size(2**20 * 3 // 2), size(17640734720)
+    ('40 KiB', '0 B', '1.5 MiB', '16.43 GiB')
+    """
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if abs(amount) >= unit:
+            text = f"{amount / unit:,.2f}".rstrip("0").rstrip(".")
+            return f"{text} {name}"
+    return f"{amount} B"
+
+
+def times(factor: float) -> str:
+    """How many times, as vLLM prints a concurrency.
+
+    >>> times(167.047)
+    '167.05×'
+    """
+    return f"{factor:,.2f}×"
+
+
+def ranks(numbers: tuple[int, ...]) -> str:
+    """Rank numbers in their order, runs of neighbours shortened.
+
+    >>> ranks((0, 1, 2, 3)), ranks((0, 1, 4, 5)), ranks((0, 4, 1, 5))
+    ('0–3', '0, 1, 4, 5', '0, 4, 1, 5')
+    """
+    if len(numbers) > 2 and all(b - a == 1 for a, b in pairwise(numbers)):
+        return f"{numbers[0]}–{numbers[-1]}"
+    return ", ".join(map(str, numbers))

@@ -1,0 +1,103 @@
+"""What `plan` prints for people: verdict, budget, capacity, groups, launch command."""
+
+from __future__ import annotations
+
+from vllm_parallel.constraints import Stage
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.kv import KvCache
+from vllm_parallel.layout import Axis
+from vllm_parallel.ledger import RELEASE, Budget, Capacity, Ledger, stage_shards
+from vllm_parallel.ranks import Group
+from vllm_parallel.render.numbers import gib, ranks, times, whole
+from vllm_parallel.render.shell import launch_command
+from vllm_parallel.render.text import table
+from vllm_parallel.verdict import Verdict
+
+
+def report(deployment: Deployment, verdict: Verdict, model_word: str) -> str:
+    """The report of one deployment; `model_word` stands in its launch command.
+
+    >>> from vllm_parallel.catalog import load_model
+    >>> from vllm_parallel.layout import Layout
+    >>> deployment = Deployment(model=load_model("llama-3.1-70b"), layout=Layout(tp=3))
+    >>> print(report(deployment, Verdict.of(deployment), "MODEL"))
+    llama-3.1-70b as tp3: 3 ranks
+    vLLM 0.32.0 refuses it at config: Total number of attention heads (64) must be divisible by \
+tensor parallel size (3).
+    Way out: use a --tensor-parallel-size of 1, 2, 4, 8, 16, 32, 64
+    """
+    layout = deployment.layout
+    head = f"{deployment.model.name} as {layout}: {whole(layout.ranks)} ranks"
+    sections = [f"{head}\n{_verdict(verdict)}"]
+    built = verdict.refusal is None or verdict.refusal.stage is Stage.MEMORY
+    if built:
+        sections.append(_budget(deployment))
+    if verdict.capacity is not None:
+        sections.append(_capacity(verdict.capacity))
+    if built:
+        sections.append(_groups(deployment))
+        command = launch_command(deployment, model_word)
+        sections.append("Launch\n  " + command.replace("\n", "\n  "))
+    return "\n\n".join(sections)
+
+
+def _verdict(verdict: Verdict) -> str:
+    if verdict.refusal is None:
+        return f"vLLM {RELEASE} accepts it."
+    refusal = verdict.refusal
+    return (
+        f"vLLM {RELEASE} refuses it at {refusal.stage}: {refusal.message}\nWay out: {refusal.fix}"
+    )
+
+
+def _budget(deployment: Deployment) -> str:
+    """The ledger of the fullest rank of each stage, a column a stage."""
+    ledgers = [Ledger.of(shard) for shard in stage_shards(deployment)]
+    head = [f"rank {ledger.shard.rank.number}" for ledger in ledgers]
+    rows = [["", *head, ""]]
+    gpu = deployment.cluster.gpu
+    if deployment.settings.kv_cache_memory_bytes is not None:
+        gpu = None  # the KV budget is given, so what vLLM may use plays no part
+    budgets = [] if gpu is None else [Budget.of(ledger, gpu) for ledger in ledgers]
+    if gpu is not None:
+        used = f"of {gpu.label}, utilization {deployment.settings.gpu_memory_utilization:g}"
+        rows.append(["may use", *(gib(b.requested_bytes) for b in budgets), used])
+    rows += [
+        [terms[0].name, *(gib(term.bytes) for term in terms), terms[0].provenance.value]
+        for terms in zip(*(ledger.terms for ledger in ledgers), strict=True)
+    ]
+    if budgets:
+        rows.append(["left for KV", *(gib(b.available_kv_bytes) for b in budgets), ""])
+    cache = KvCache.of(deployment)
+    blocks = [f"{whole(cache.block_bytes(stage))} B" for stage in cache.stages]
+    rows.append(["one block", *blocks, f"of {deployment.block_size} tokens"])
+    right = range(1, len(ledgers) + 1)
+    return "Memory of the fullest rank of each stage\n" + table(rows, right=tuple(right))
+
+
+def _capacity(capacity: Capacity) -> str:
+    pool = capacity.pool
+    rows = [
+        ["tokens", whole(pool.tokens), f"in {whole(pool.num_blocks)} blocks, one kept back"],
+        ["concurrency", times(pool.max_concurrency), f"of {whole(pool.max_model_len)} tokens"],
+        ["longest request", whole(pool.longest_request), "tokens"],
+    ]
+    if capacity.engines > 1:
+        rows.append(["service", whole(capacity.tokens), f"tokens in {capacity.engines} pools"])
+    return "KV cache of one engine\n" + table(rows, right=(1,))
+
+
+def _groups(deployment: Deployment) -> str:
+    """Rank 0's group on each axis that has more than one rank."""
+    rows = []
+    for axis in Axis:
+        if axis in (Axis.DP, Axis.EP) and not deployment.model.is_moe:
+            continue
+        group = Group.of(deployment.layout, axis, 0)
+        if group.width > 1:
+            leaves = group.leaves_node(deployment.cluster)
+            where = {None: "", True: "leaves its node", False: "inside a node"}[leaves]
+            rows.append([axis.value, str(group.width), ranks(group.ranks), where])
+    return (
+        "Groups of rank 0\n" + table(rows, right=(1,)) if rows else "Groups\n  every rank is alone"
+    )

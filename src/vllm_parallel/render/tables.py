@@ -1,0 +1,156 @@
+"""The tables that pages show, from nouns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import groupby
+from typing import Final
+
+from vllm_parallel.constraints import RULES, Constraint, Stage, admitted
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.kv import KvCache
+from vllm_parallel.layout import Axis, Layout
+from vllm_parallel.ledger import Budget, Ledger, stage_shards
+from vllm_parallel.model import ModelConfig
+from vllm_parallel.provenance import Provenance
+from vllm_parallel.render.html import Cell, table
+from vllm_parallel.render.numbers import gib, size, times, whole
+from vllm_parallel.verdict import MEMORY_RULES, StageRoom, Verdict
+
+STAGES: Final = {
+    Stage.FLAGS: "flags: the arguments contradict each other",
+    Stage.CONFIG: "config: the engine config is made",
+    Stage.LOAD: "load: workers build the model and plan the cache",
+    Stage.MEMORY: "memory: the cache is allocated",
+}
+
+
+def side_by_side(deployments: Sequence[Deployment], *, caption: str) -> str:
+    """Layouts in columns: what a rank holds, what a pool and the service hold."""
+    verdicts = [Verdict.of(deployment) for deployment in deployments]
+    budgets = [_tightest(deployment) for deployment in deployments]
+    pools = [v.capacity.pool for v in verdicts if v.capacity]
+    capacities = [v.capacity for v in verdicts if v.capacity]
+    if len(capacities) < len(deployments):
+        raise ValueError("a layout of this table is refused")
+    tokens = [_token_bytes(deployment) for deployment in deployments]
+    rows = [
+        _row("weights of a rank", [gib(b.ledger.terms[0].bytes) for b in budgets]),
+        _row("left for KV on a rank", [gib(b.available_kv_bytes) for b in budgets], assumed=True),
+        _row("KV of one token on a rank", [size(n) for n in tokens]),
+        _row("pools", [str(c.engines) for c in capacities]),
+        _row("tokens in a pool", [whole(p.tokens) for p in pools], assumed=True),
+        _row("tokens in the service", [whole(c.tokens) for c in capacities], assumed=True),
+        _row(
+            f"requests of {whole(pools[0].max_model_len)} tokens in a pool",
+            [times(p.max_concurrency) for p in pools],
+            assumed=True,
+        ),
+    ]
+    head = ("", *(str(deployment.layout) for deployment in deployments))
+    return table(head, rows, caption=caption)
+
+
+def ledger(deployment: Deployment, *, caption: str) -> str:
+    """The ledger of the fullest rank of each stage, a column a stage."""
+    ledgers = [Ledger.of(shard) for shard in stage_shards(deployment)]
+    gpu = deployment.cluster.gpu
+    if gpu is None:
+        raise ValueError("a ledger needs a GPU")
+    budgets = [Budget.of(one, gpu) for one in ledgers]
+    rows = [_row("vLLM may use", [gib(b.requested_bytes) for b in budgets])]
+    for terms in zip(*(one.terms for one in ledgers), strict=True):
+        cells = [Cell(gib(term.bytes, 3), term.provenance) for term in terms]
+        rows.append([Cell(terms[0].name), *cells])
+    left = _row("left for KV", [gib(b.available_kv_bytes, 3) for b in budgets], assumed=True)
+    head = ("", *(f"rank {one.shard.rank.number}, stage {n}" for n, one in enumerate(ledgers)))
+    return table(head, [*rows, left], caption=caption, totals=(len(rows),))
+
+
+def rules(stage: Stage) -> str:
+    """Every rule of a stage: vLLM's sentence, the way out, where it stands, how it is known."""
+    if stage is Stage.MEMORY:
+        return "\n".join(_rule(rule) for rule in MEMORY_RULES)
+    return "\n".join(_rule(rule) for rule in RULES if rule.stage is stage)
+
+
+def admitted_widths(models: Mapping[str, ModelConfig], *, up_to: int, caption: str) -> str:
+    """The widths that each model admits, alone and beside the widest tp of one node."""
+    rows = []
+    for name, model in models.items():
+        tp = admitted(model, Axis.TP, up_to=up_to)
+        pp = admitted(model, Axis.PP, up_to=up_to)
+        pcp = admitted(model, Axis.PCP, up_to=8)
+        dcp = {
+            width: admitted(model, Axis.DCP, beside=Layout(tp=width), up_to=width) for width in tp
+        }
+        gains = [f"tp{width}: {_runs(found[1:])}" for width, found in dcp.items() if len(found) > 1]
+        cells = [_runs(tp), _runs(pp), _runs(pcp), "; ".join(gains) or "none"]
+        rows.append([Cell(name), *(Cell(text) for text in cells)])
+    return table(("model", "tp", "pp", "pcp", "dcp above 1"), rows, caption=caption)
+
+
+def _dcp_gains(model: ModelConfig, widths: Sequence[int]) -> str:
+    """The dcp above 1 that each tp admits."""
+    found = {tp: admitted(model, Axis.DCP, beside=Layout(tp=tp), up_to=tp)[1:] for tp in widths}
+    return "; ".join(f"tp{tp}: {_runs(dcp)}" for tp, dcp in found.items() if dcp) or "none"
+
+
+def _rule(rule: Constraint[Deployment] | Constraint[StageRoom]) -> str:
+    sentence = escape(rule.sentence).replace("\n", "<br>")
+    bare = '<p class="rule-bare">vLLM dies of an assert; the words are ours.</p>'
+    return (
+        f'<div class="rule" id="{rule.name}"><p class="rule-name"><code>{rule.name}</code>'
+        f'<a class="headerlink" href="#{rule.name}" title="Permanent link">¶</a>'
+        f'<span class="known">{rule.known}</span></p>'
+        f'<p class="rule-says"><code>{sentence}</code></p>{bare if rule.bare else ""}'
+        f'<p class="rule-fix">Way out: {_with_flags(rule.advice)}.</p>'
+        f'<p class="rule-source">{escape(rule.source)}</p></div>'
+    )
+
+
+def _with_flags(text: str) -> str:
+    """Text with its options set as code.
+
+    >>> _with_flags("drop --api-server-count, or use -pp 1")
+    'drop <code>--api-server-count</code>, or use <code>-pp 1</code>'
+    """
+    return re.sub(r"(?<![\w-])(--?[a-z][\w.*-]*[\w*]( \d+)?)", r"<code>\1</code>", escape(text))
+
+
+def _row(name: str, figures: Sequence[str], *, assumed: bool = False) -> list[Cell]:
+    """A row of figures; those that rest on the assumed overhead say so."""
+    provenance = Provenance.ASSUMED if assumed else Provenance.COMPUTED
+    return [Cell(name), *(Cell(figure, provenance) for figure in figures)]
+
+
+def _tightest(deployment: Deployment) -> Budget:
+    """The budget of the rank that has least left."""
+    gpu = deployment.cluster.gpu
+    if gpu is None:
+        raise ValueError("a budget needs a GPU")
+    shards = stage_shards(deployment)
+    budgets = [Budget.of(Ledger.of(shard), gpu) for shard in shards]
+    return min(budgets, key=lambda budget: budget.available_kv_bytes)
+
+
+def _token_bytes(deployment: Deployment) -> int:
+    """KV bytes of one token on a rank of the stage with most of them."""
+    cache = KvCache.of(deployment)
+    return max(cache.block_bytes(stage) for stage in cache.stages) // deployment.block_size
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """Whole numbers with runs shortened.
+
+    >>> _runs([1, 2, 3, 4, 8])
+    '1–4, 8'
+    """
+    parts = []
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        ends = [number for _, number in run]
+        text = f"{ends[0]}–{ends[-1]}" if len(ends) > 2 else ", ".join(map(str, ends))
+        parts.append(text)
+    return ", ".join(parts)

@@ -1,0 +1,149 @@
+"""What one rank holds of a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.errors import CatalogError
+from vllm_parallel.graph import Cut, Layer, ModelGraph, copy_bytes, weight_bytes
+from vllm_parallel.layout import experts_on, pipeline_bounds
+from vllm_parallel.model import Dtype, Experts
+from vllm_parallel.ranks import Rank
+
+ATTENTION_SCALES: Final = 4  # q, k, v and probability scale of each attention layer, fp32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """One rank's part of a model: a run of layers, cut to the rank's widths."""
+
+    deployment: Deployment
+    rank: Rank
+    start: int  # first layer of its stage
+    stop: int  # one past the last
+    cut: Cut
+
+    @classmethod
+    def of(cls, deployment: Deployment, number: int) -> Shard:
+        """The shard of a rank.
+
+        Source: vllm/model_executor/models/utils.py, make_layers (v0.32.0)
+
+        Raises:
+            CatalogError: adapters or a draft model, whose weights are not modelled.
+
+        >>> from vllm_parallel.catalog import load_model
+        >>> from vllm_parallel.layout import Layout
+        >>> model = load_model("llama-3.1-70b")
+        >>> Shard.of(Deployment(model=model, layout=Layout(tp=8)), 0).weight_bytes
+        17640734720
+        """
+        _refuse_unsized(deployment)
+        layout = deployment.layout
+        rank = Rank.of(layout, number)
+        bounds = pipeline_bounds(deployment.model.layers, layout.pp)
+        return cls(
+            deployment=deployment,
+            rank=rank,
+            start=bounds[rank.pp],
+            stop=bounds[rank.pp + 1],
+            cut=cut_of(deployment, rank),
+        )
+
+    @property
+    def kinds(self) -> Counter[int]:
+        """How many layers of each kind of block are on this rank."""
+        return Counter(self.deployment.model.pattern[self.start : self.stop])
+
+    @property
+    def layers(self) -> dict[Layer, int]:
+        """The weights that are built together on this rank, and how often."""
+        graph = ModelGraph.of(self.deployment.model)
+        last = self.rank.pp == self.deployment.layout.pp - 1
+        ends = graph.ends(first=self.rank.pp == 0, last=last)
+        blocks = {graph.kinds[kind]: count for kind, count in self.kinds.items()}
+        return blocks | dict.fromkeys(ends, 1)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the parameters, as the model is built."""
+        return sum(weight_bytes(layer, self.cut) * n for layer, n in self.layers.items())
+
+    @property
+    def post_load_bytes(self) -> int:
+        """Bytes of the copies that loading adds (latent attention keeps two)."""
+        return sum(copy_bytes(layer, self.cut) * n for layer, n in self.layers.items())
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Bytes of what stays beside the parameters: rotary tables, scales, expert maps.
+
+        Source: vllm/model_executor/layers/rotary_embedding/base.py (v0.32.0)
+        """
+        model = self.deployment.model
+        layers = self.stop - self.start
+        tables = sum(rotary.bytes for rotary in model.rotaries)
+        scales = layers * ATTENTION_SCALES * Dtype.FLOAT32.bytes
+        return (tables if layers else 0) + scales + self._expert_map_bytes
+
+    @property
+    def _expert_map_bytes(self) -> int:
+        if self.cut.local_experts is None:
+            return 0
+        entries = 0
+        for kind, layers in self.kinds.items():
+            mlp = self.deployment.model.kinds[kind].mlp
+            if isinstance(mlp, Experts):
+                entries += layers * (mlp.count + self.cut.redundant_experts)
+        return entries * Dtype.INT32.bytes
+
+
+def _refuse_unsized(deployment: Deployment) -> None:
+    """Weights that would be left out silently are refused instead."""
+    settings = deployment.settings
+    if settings.lora:
+        raise CatalogError(
+            subject="--enable-lora", problem="adds weights that are not modelled", fix="drop it"
+        )
+    if settings.speculative_method not in (None, "ngram"):
+        raise CatalogError(
+            subject=f"speculative method {settings.speculative_method!r}",
+            problem="adds weights that are not modelled",
+            fix="use ngram, or drop --speculative-config",
+        )
+
+
+def cut_of(deployment: Deployment, rank: Rank) -> Cut:
+    """The widths that cut a rank's weights.
+
+    Source: vllm/model_executor/layers/fused_moe/config.py, FusedMoEParallelConfig.make (v0.32.0)
+    """
+    layout, model = deployment.layout, deployment.model
+    queries = layout.tp // layout.dcp if deployment.replicates_queries else None
+    if model.experts is None:
+        return Cut(tp=layout.tp, query_slices=queries)
+    local = local_experts(deployment, rank)
+    shared = model.traits.sequence_parallel_experts and deployment.sequence_parallel_experts
+    return Cut(
+        tp=layout.tp,
+        query_slices=queries,
+        expert_slices=layout.expert_width if local is None else 1,
+        local_experts=local,
+        redundant_experts=deployment.settings.experts.redundant_experts,
+        copies_shared=shared,
+    )
+
+
+def local_experts(deployment: Deployment, rank: Rank) -> int | None:
+    """Whole experts of each layer on a rank, None where every rank holds slices of all.
+
+    Ranks that agree on this and on the stage hold the same bytes.
+    """
+    layout, experts = deployment.layout, deployment.model.experts
+    if experts is None or not layout.expert_parallel or layout.expert_width == 1:
+        return None
+    physical = experts.count + deployment.settings.experts.redundant_experts
+    return experts_on(physical, layout.expert_width, rank.expert_rank(layout))

@@ -1,0 +1,203 @@
+"""Whether vLLM starts a deployment: the rules, then memory, as vLLM meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from vllm_parallel.cluster import Gpu
+from vllm_parallel.constraints import EMPTY_STAGE, Constraint, Known, Stage, Violation, check
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.kv import KvCache
+from vllm_parallel.ledger import Capacity, Ledger, Pool, available_on, stage_shards
+from vllm_parallel.units import GIB
+
+UTILIZATION_STEPS: Final = 10_000
+ADMISSION: Final = "vllm/v1/core/kv_cache_utils.py, _check_enough_kv_cache_memory"
+SEE: Final = "See https://docs.vllm.ai/en/latest/configuration/conserving_memory/ for more details."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRoom:
+    """What the fullest rank of a stage has for blocks, the null block set aside."""
+
+    pool: Pool
+    stage: int
+
+    @property
+    def names(self) -> Mapping[str, object]:
+        """The noun by the name that the sentences of rules use."""
+        return {"room": self}
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of one block on this stage."""
+        return self.pool.cache.block_bytes(self.stage)
+
+    @property
+    def room_bytes(self) -> int:
+        """Bytes left once the null block is taken."""
+        return self.pool.available_kv_bytes[self.stage] - self.block_bytes
+
+    @property
+    def needed_bytes(self) -> int:
+        """Bytes of one request of full length."""
+        return self.pool.blocks_per_request * self.block_bytes
+
+    @property
+    def room_gib(self) -> str:
+        """The room as vLLM prints it."""
+        return str(round(self.room_bytes / GIB, 2))
+
+    @property
+    def needed_gib(self) -> str:
+        """The need as vLLM prints it."""
+        return str(round(self.needed_bytes / GIB, 2))
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest request that fits, 0 if none does."""
+        blocks = self.room_bytes // self.block_bytes
+        return self.pool.cache.longest_request(blocks, at_most=self.pool.max_model_len)
+
+    @property
+    def way_out(self) -> str:
+        """What the user can change: the length, or the memory where no length fits."""
+        shorter = f"use a --max-model-len of at most {self.longest}"
+        return shorter if self.longest else "raise --gpu-memory-utilization"
+
+    @property
+    def estimate(self) -> str:
+        """The sentence about the longest request, left out where none fits."""
+        found = f"the estimated maximum model length is {self.longest}"
+        return f"Based on the available memory, {found}. " if self.longest else ""
+
+
+MEMORY_RULES: Final[tuple[Constraint[StageRoom], ...]] = (
+    Constraint(
+        name="auto-fit-length",
+        stage=Stage.MEMORY,
+        broken=lambda room: room.pool.max_model_len == 0,
+        says="Cannot auto-fit max_model_len: not enough GPU memory available to serve even a "
+        "single token. Try increasing `gpu_memory_utilization`.",
+        fix="raise --gpu-memory-utilization, or add GPUs",
+        source="vllm/v1/core/kv_cache_utils.py, _auto_fit_max_model_len",
+        known=Known.RAISED,
+    ),
+    Constraint(
+        name="room-for-a-block",
+        stage=Stage.MEMORY,
+        broken=lambda room: room.room_bytes <= 0,
+        says="No available memory for the cache blocks. Try increasing `gpu_memory_utilization` "
+        "when initializing the engine (this flag also controls CPU memory reservation on the CPU "
+        f"backend, despite its name). {SEE}",
+        fix="stage {room.stage} has no room for a block of {room.block_bytes} bytes: raise "
+        "--gpu-memory-utilization, or add GPUs",
+        source=ADMISSION,
+        known=Known.RAISED,
+    ),
+    Constraint(
+        name="room-for-a-request",
+        stage=Stage.MEMORY,
+        broken=lambda room: room.needed_bytes > room.room_bytes,
+        says="To serve at least one request with the model's max seq len "
+        "({room.pool.max_model_len}), ({room.needed_gib} GiB KV cache is needed, which is larger "
+        "than the available KV cache memory ({room.room_gib} GiB). {room.estimate}Try increasing "
+        "`gpu_memory_utilization` (which also controls CPU memory on the CPU backend) or "
+        f"decreasing `max_model_len` when initializing the engine. {SEE}",
+        fix="{room.way_out}, or add GPUs",
+        source=ADMISSION,
+        known=Known.RAISED,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Accepted with a capacity, or refused with the first sentence that vLLM says.
+
+    `capacity` is None where it is refused, or where no budget is known.
+    """
+
+    refusal: Violation | None
+    capacity: Capacity | None
+
+    @classmethod
+    def of(cls, deployment: Deployment, available_kv_bytes: int | None = None) -> Verdict:
+        """The verdict, with this KV budget on every rank or else the cluster's GPU.
+
+        >>> from vllm_parallel.catalog import load_model
+        >>> from vllm_parallel.layout import Layout
+        >>> deployment = Deployment(model=load_model("llama-3.1-70b"), layout=Layout(tp=5))
+        >>> Verdict.of(deployment).refusal.message
+        'Total number of attention heads (64) must be divisible by tensor parallel size (5).'
+        """
+        refusal = check(deployment)
+        if refusal is not None and refusal.name != EMPTY_STAGE:
+            return cls(refusal=refusal, capacity=None)
+        available = budgets(deployment, available_kv_bytes)
+        if available is None:
+            return cls(refusal=refusal, capacity=None)
+        pool = Pool.of(deployment, available)
+        refusal = refusal_of_memory(pool) or refusal
+        engines = deployment.layout.dp
+        capacity = None if refusal else Capacity(pool=pool, engines=engines)
+        return cls(refusal=refusal, capacity=capacity)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether vLLM starts."""
+        return self.refusal is None
+
+
+def budgets(deployment: Deployment, available_kv_bytes: int | None) -> tuple[int, ...] | None:
+    """KV bytes of each stage, None if neither a budget nor a GPU is given.
+
+    `--kv-cache-memory-bytes` is such a budget.
+    """
+    given = deployment.settings.kv_cache_memory_bytes
+    available = available_kv_bytes if given is None else given
+    if available is not None:
+        return (available,) * deployment.layout.pp
+    gpu = deployment.cluster.gpu
+    return None if gpu is None else available_on(deployment, gpu)
+
+
+def refusal_of_memory(pool: Pool) -> Violation | None:
+    """The admission test: one request of full length beside the null block, stage by stage.
+
+    Source: vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs (v0.32.0)
+    """
+    for stage in pool.cache.filled_stages:
+        room = StageRoom(pool=pool, stage=stage)
+        for rule in MEMORY_RULES:
+            if rule.broken(room):
+                return rule.violation(room)
+    return None
+
+
+def smallest_utilization(deployment: Deployment, gpu: Gpu, *, requests: int, length: int) -> float:
+    """The smallest `--gpu-memory-utilization` that holds so many requests of this length.
+
+    Above 1 the GPU is too small for the load. The null block is counted.
+
+    >>> from vllm_parallel.catalog import load_gpu, load_model
+    >>> from vllm_parallel.layout import Layout
+    >>> deployment = Deployment(model=load_model("llama-3.1-8b"), layout=Layout())
+    >>> round(smallest_utilization(deployment, load_gpu("h100-80gb"), requests=8, length=8192), 3)
+    0.328
+    """
+    cache = KvCache.of(deployment)
+    blocks = requests * cache.blocks_per_request(length) + 1
+    needed = max(
+        Ledger.of(shard).used_bytes + blocks * cache.block_bytes(stage)
+        for stage, shard in enumerate(stage_shards(deployment))
+    )
+    total = gpu.runtime_memory_bytes
+    steps = needed * UTILIZATION_STEPS // total - 1
+    # vLLM rounds its product up, so one step less than the quotient says may do.
+    while ceil(total * (steps / UTILIZATION_STEPS)) < needed:
+        steps += 1
+    return steps / UTILIZATION_STEPS

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from claims import count
+from counts import recorded
 from vllm_parallel import (
     RULES,
     Budget,
@@ -116,11 +118,6 @@ class Verified:
     gpus: int
 
 
-def recorded(name: str) -> int:
-    """Rows of a file of recorded answers."""
-    return len((ROOT / "tests" / "oracle" / f"{name}.jsonl").read_text("utf-8").splitlines())
-
-
 tp8 = guide(Layout(tp=8))
 tp4pp2 = guide(Layout(tp=4, pp=2))
 tp4dp2 = guide(Layout(tp=4, dp=2))
@@ -143,6 +140,7 @@ verified = Verified(
     gpus=len(gpu_names()),
 )
 release = RELEASE
+claim_count = count()
 overhead = gib(ASSUMED_OVERHEAD_BYTES, 1)
 runtime_memory = gib(GPU.runtime_memory_bytes)
 smi_memory = gib(GPU.smi_memory_bytes or 0)

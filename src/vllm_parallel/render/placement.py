@@ -11,10 +11,10 @@ from vllm_parallel.ranks import Rank, all_groups
 from vllm_parallel.render.numbers import ranks as rank_run
 from vllm_parallel.render.svg import Picture, element
 
-CELL: Final = 64
+CELL: Final = 50
 ROW: Final = 30
 HEAD: Final = 46
-LABEL: Final = 46
+LABEL: Final = 38
 GAP: Final = 26
 MARGIN: Final = 8
 COLOURS: Final = 8

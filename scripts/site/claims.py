@@ -1,0 +1,45 @@
+"""The claims of the source texts that the engine contradicts, as cards."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from html import escape
+from pathlib import Path
+from typing import Final
+
+CLAIMS: Final = Path(__file__).with_name("claims.toml")
+TEXTS: Final = {"guide": "deployment guide", "chapter": "parallelism chapter"}
+
+
+def claims() -> list[dict[str, str]]:
+    """Every claim, in the order of the texts."""
+    rows: list[dict[str, str]] = tomllib.loads(CLAIMS.read_text("utf-8"))["claim"]
+    return rows
+
+
+def count() -> int:
+    """How many claims are listed."""
+    return len(claims())
+
+
+def cards() -> str:
+    """A card for each claim: what the text says, what vLLM does, how to see it."""
+    return "\n".join(_card(number, row) for number, row in enumerate(claims(), start=1))
+
+
+def _card(number: int, row: dict[str, str]) -> str:
+    source = f"vllm/{row['source']}" if row["source"].endswith(".py") else row["source"]
+    return (
+        f'<div class="rule" id="claim-{number}"><p class="rule-name">'
+        f'<span class="claim">{_inline(row["says"])}</span>'
+        f'<a class="headerlink" href="#claim-{number}" title="Permanent link">¶</a>'
+        f'<span class="known">{TEXTS[row["text"]]}</span></p>'
+        f'<p class="rule-fix">{_inline(row["happens"])}</p>'
+        f'<p class="rule-source">See it: {_inline(row["see"])}. Source: {escape(source)}</p></div>'
+    )
+
+
+def _inline(text: str) -> str:
+    """Text with its backticks set as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

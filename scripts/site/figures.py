@@ -28,6 +28,7 @@ from vllm_parallel import (
     model_names,
 )
 from vllm_parallel.constraints import Known
+from vllm_parallel.graph import VOCABULARY_MULTIPLE
 from vllm_parallel.ledger import ASSUMED_OVERHEAD_BYTES, RELEASE, stage_shards
 from vllm_parallel.render.numbers import gib, size
 from vllm_parallel.units import GIB
@@ -72,6 +73,16 @@ class Guide:
     def kv_of_a_token(self) -> str:
         """KV of one token on a rank."""
         return size(KvCache.of(self.deployment).block_bytes(0) // self.deployment.block_size)
+
+    @property
+    def kv_heads(self) -> int:
+        """KV heads of a layer on a rank."""
+        return KvCache.of(self.deployment).groups[0].spec.heads
+
+    @property
+    def layers(self) -> int:
+        """Layers on a rank of the first stage."""
+        return KvCache.of(self.deployment).layers(0)
 
     @property
     def pool_tokens(self) -> int:
@@ -140,6 +151,7 @@ verified = Verified(
     gpus=len(gpu_names()),
 )
 release = RELEASE
+vocabulary_multiple = VOCABULARY_MULTIPLE
 claim_count = count()
 overhead = gib(ASSUMED_OVERHEAD_BYTES, 1)
 runtime_memory = gib(GPU.runtime_memory_bytes)

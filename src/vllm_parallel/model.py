@@ -211,6 +211,7 @@ class ModelConfig:
     tied: bool
     rotaries: tuple[Rotary, ...]
     context: ContextLimit
+    left_out: str | None = None  # the quantisation that was asked to be left out
     declared_experts: int = 0  # vLLM's test for "is this a MoE model"
     traits: Traits = Traits()
 

@@ -80,31 +80,33 @@ def read_config(config: JsonObject, name: str, *, as_bf16: bool) -> ModelConfig:
             problem=f"is a {shortened(architecture)}, which is not modelled",
             fix=f"its layers are needed as a family; modelled are {', '.join(FAMILIES)}",
         )
-    _refuse_unmodelled(outer, as_bf16=as_bf16)
-    text = config.get("text_config")
-    inner = text if isinstance(text, Mapping) else {}
-    return reader(Keys(name, {**config, **inner, "architecture": architecture}))
-
-
-def _refuse_unmodelled(outer: Keys, *, as_bf16: bool) -> None:
-    """Refuse what would be counted wrong: quantised weights, other modalities."""
-    inner = outer.nested("text_config")
-    quantised = outer.nested("quantization_config") or (
-        inner and inner.nested("quantization_config")
-    )
-    if quantised and not as_bf16:
-        method = quantised.text("quant_method", default="unknown")
+    method = _quantisation(outer)
+    if method is not None and not as_bf16:
         raise CatalogError(
-            subject=outer.name,
-            problem=f"is quantised with {method!r}, which is not modelled",
+            subject=name,
+            problem=f"is quantised with {shortened(method)}, which is not modelled",
             fix="ask for its unquantised twin with --as-bf16",
         )
     if outer.has("vision_config"):
         raise CatalogError(
-            subject=outer.name,
+            subject=name,
             problem="has a vision tower, which is not modelled",
             fix="leave vision_config out to size the text part alone",
         )
+    text = config.get("text_config")
+    inner = text if isinstance(text, Mapping) else {}
+    model = reader(Keys(name, {**config, **inner, "architecture": architecture}))
+    return replace(model, left_out=method)
+
+
+def _quantisation(outer: Keys) -> str | None:
+    """The method of a `quantization_config`, in the config or its text part."""
+    inner = outer.nested("text_config")
+    for keys in (outer, inner):
+        quantised = keys.nested("quantization_config") if keys is not None else None
+        if quantised is not None:
+            return quantised.text("quant_method", default="unknown")
+    return None
 
 
 @lru_cache(maxsize=256)

@@ -27,7 +27,9 @@ tensor parallel size (3).
     Way out: use a --tensor-parallel-size of 1, 2, 4, 8, 16, 32, 64
     """
     layout = deployment.layout
-    head = f"{deployment.model.name} as {layout}: {whole(layout.ranks)} ranks"
+    left_out = deployment.model.left_out
+    twin = f", unquantised ({left_out} left out)," if left_out else ""
+    head = f"{deployment.model.name}{twin} as {layout}: {whole(layout.ranks)} ranks"
     sections = [f"{head}\n{_verdict(verdict)}"]
     built = verdict.refusal is None or verdict.refusal.stage is Stage.MEMORY
     if built:

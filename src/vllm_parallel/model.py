@@ -49,6 +49,7 @@ class GroupedQueryAttention:
     qk_norm: bool = False  # one weight [head_dim] for q, one for k
     sinks: bool = False  # one learned logit for each query head
     copies_kv_heads: bool = True  # gpt-oss does not, so its tp ends at the KV heads
+    rotates: bool = True  # False: no rotary embedding (NoPE)
     window: int | None = None  # sliding: a token sees the last `window` tokens
     chunk: int | None = None  # chunked local: a token sees its own chunk
 
@@ -75,6 +76,11 @@ class LatentAttention:
     nope_dim: int
     rope_dim: int
     value_dim: int
+
+    @property
+    def rotates(self) -> bool:
+        """A part of each head always is rotated."""
+        return True
 
     @property
     def query_dim(self) -> int:

@@ -85,9 +85,10 @@ class Shard:
         """
         model = self.deployment.model
         layers = self.stop - self.start
-        tables = sum(rotary.bytes for rotary in model.rotaries)
+        rotates = any(model.kinds[kind].attention.rotates for kind in self.kinds)
+        tables = sum(rotary.bytes for rotary in model.rotaries) if rotates else 0
         scales = layers * ATTENTION_SCALES * Dtype.FLOAT32.bytes
-        return (tables if layers else 0) + scales + self._expert_map_bytes
+        return tables + scales + self._expert_map_bytes
 
     @property
     def _expert_map_bytes(self) -> int:

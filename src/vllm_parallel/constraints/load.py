@@ -77,7 +77,7 @@ def expert_width_uneven(d: Deployment) -> bool:
 
 def stage_without_experts(d: Deployment) -> bool:
     """Whether some pipeline stage would hold no MoE layer."""
-    if d.model.traits.experts_required is None or d.layout.pp > d.model.layers:
+    if d.model.traits.experts_required is None:
         return False
     moe = {n for n, kind in enumerate(d.model.kinds) if isinstance(kind.mlp, Experts)}
     bounds = pairwise(pipeline_bounds(d.model.layers, d.layout.pp))

@@ -37,11 +37,7 @@ def read_mistral(keys: Keys) -> ModelConfig:
 
     Source: vllm/model_executor/models/mistral.py (v0.32.0)
     """
-    named = keys.items("layer_types")
-    window = keys.optional("sliding_window", missing=MISTRAL_WINDOW)
-    windows: Windows = [window] * layer_count(keys)
-    attention = grouped(keys, kv_heads=8)
-    return _llama(keys, attention, windows if named is None else _named_windows(keys))
+    return _llama(keys, grouped(keys, kv_heads=8), _named_windows(keys, missing=MISTRAL_WINDOW))
 
 
 def read_qwen2(keys: Keys) -> ModelConfig:
@@ -89,12 +85,15 @@ def _stacked(
     return whole_model(keys, blocks, read_rotary(keys, attention.head_dim), traits)
 
 
-def _named_windows(keys: Keys) -> Windows:
-    """The window of each layer that `layer_types` calls sliding."""
+def _named_windows(keys: Keys, *, missing: int | None = None) -> Windows:
+    """The window of the layers that `layer_types` calls sliding; without it, of all.
+
+    Source: vllm/engine/arg_utils.py, create_engine_config (v0.32.0)
+    """
+    window = keys.optional("sliding_window", missing=missing)
     kinds = keys.items("layer_types")
     if kinds is None:
-        return [None] * layer_count(keys)
-    window = keys.optional("sliding_window", missing=MISTRAL_WINDOW)
+        return [window] * layer_count(keys)
     named = one_each(keys, "layer_types", kinds)
     return [window if kind == "sliding_attention" else None for kind in named]
 
@@ -107,7 +106,7 @@ def _late_windows(keys: Keys) -> Windows:
     if not keys.flag("use_sliding_window"):
         return [None] * layer_count(keys)
     if keys.items("layer_types") is not None:
-        return _named_windows(keys)
+        return _named_windows(keys, missing=MISTRAL_WINDOW)
     window = keys.optional("sliding_window", missing=MISTRAL_WINDOW)
     first = keys.count("max_window_layers", default=MAX_WINDOW_LAYERS)
     return [window if n >= first else None for n in range(layer_count(keys))]

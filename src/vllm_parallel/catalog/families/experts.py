@@ -54,7 +54,9 @@ def read_mixtral(keys: Keys) -> ModelConfig:
     )
     blocks = [Block(attention=attention, mlp=experts)] * layer_count(keys)
     rotary = read_rotary(keys, attention.head_dim)
-    return whole_model(keys, blocks, rotary, Traits(whole_ends=True))
+    required = "No MixtralMoE layer found  in model.layers."
+    traits = Traits(whole_ends=True, experts_required=required)
+    return whole_model(keys, blocks, rotary, traits)
 
 
 def read_glm4_moe(keys: Keys) -> ModelConfig:
@@ -66,6 +68,7 @@ def read_glm4_moe(keys: Keys) -> ModelConfig:
         grouped(keys, kv_heads=8),
         qkv_bias=keys.flag("attention_bias"),
         qk_norm=keys.flag("use_qk_norm"),
+        window=keys.optional("sliding_window"),
     )
     width = keys.size("moe_intermediate_size")
     experts = Experts(

@@ -70,8 +70,8 @@ def read_llama4(keys: Keys) -> ModelConfig:
         shared_intermediate=width,
     )
     dense = DenseMlp(intermediate=keys.size("intermediate_size_mlp"))
-    full = grouped(keys, kv_heads=8, head_dim=128)
-    local = replace(full, chunk=keys.optional("attention_chunk_size", missing=8192))
+    full = replace(grouped(keys, kv_heads=8, head_dim=128), rotates=False)
+    local = replace(full, rotates=True, chunk=keys.optional("attention_chunk_size", missing=8192))
     blocks = [
         Block(
             attention=local if rotates else full,

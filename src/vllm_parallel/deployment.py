@@ -107,6 +107,9 @@ class Settings:
     lora: bool = False
     enforce_eager: bool = False
     speculative_method: str | None = None
+    speculative_tokens: int | None = None
+    scheduling_policy: str = "fcfs"
+    max_logprobs: int | None = None
     kv_connector: str | None = None
     kv_role: str | None = None
     experts: ExpertSettings = field(default_factory=ExpertSettings)
@@ -189,6 +192,11 @@ class Deployment:
         """
         if self.settings.max_num_batched_tokens is not None:
             return self.settings.max_num_batched_tokens
+        default = self._default_batched_tokens
+        return default if self.settings.chunked_prefill else max(default, self.max_model_len)
+
+    @property
+    def _default_batched_tokens(self) -> int:
         batched = self.settings.experts.all2all_backend in BATCHED_BACKENDS
         if batched and self.layout.expert_parallel and self.layout.dp > 1:
             return BATCHED_TOKENS_LOW_LATENCY

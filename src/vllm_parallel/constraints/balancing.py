@@ -37,11 +37,21 @@ def local_engines(d: Deployment) -> int:
     return d.layout.dp if counted is None else counted
 
 
+def balanced_partly(d: Deployment) -> bool:
+    """Whether each node balances over its own engines (hybrid), given or inferred."""
+    balancing, engines = d.settings.balancing, counted_engines(d)
+    inferred = balancing.start_rank is not None and not d.settings.nodes.headless
+    if names_engine(d) or engines in (None, 1, d.layout.dp):
+        return False
+    return balancing.hybrid or inferred
+
+
 def balanced_outside(d: Deployment) -> bool:
     """Whether a load balancer outside vLLM spreads the requests over the engines."""
     balancing = d.settings.balancing
-    hybrid = balancing.hybrid or balancing.start_rank is not None
-    return names_engine(d) or (hybrid and counted_engines(d) == 1)
+    inferred = balancing.start_rank is not None and not d.settings.nodes.headless
+    alone = (balancing.hybrid or inferred) and counted_engines(d) == 1
+    return names_engine(d) or alone
 
 
 def first_engine(d: Deployment) -> int:

@@ -18,6 +18,7 @@ from vllm_parallel.deployment import Deployment
 EPLB: Final = "vllm/config/parallel.py, EPLBConfig"
 MODEL: Final = "vllm/config/model.py, ModelConfig"
 CACHE: Final = "vllm/config/cache.py, CacheConfig"
+SPECULATIVE: Final = "vllm/config/speculative.py, SpeculativeConfig"
 PARALLEL: Final = "vllm/config/parallel.py, ParallelConfig"
 SCHEDULER: Final = "vllm/config/scheduler.py, SchedulerConfig"
 
@@ -30,6 +31,7 @@ ALL2ALL_BACKENDS: Final = (
     "flashinfer_all2allv", "flashinfer_nvlink_two_sided", "flashinfer_nvlink_one_sided",
     "passthrough",
 )  # fmt: skip
+POLICIES: Final = ("fcfs", "priority")
 DCP_BACKENDS: Final = ("ag_rs", "a2a")
 PLACEMENTS: Final = ("linear", "round_robin")
 KV_CACHE_DTYPES: Final = (
@@ -127,6 +129,7 @@ MODEL_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
         ends=True,
     ),
     Field("--max-model-len", "settings.max_model_len", MODEL).at_least(-1),
+    Field("--max-logprobs", "settings.max_logprobs", MODEL).at_least(-1),
     Constraint(
         name="max-model-len-derived",
         stage=Stage.CONFIG,
@@ -162,7 +165,7 @@ PARALLEL_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
     # A start rank becomes the rank where engines are counted, and is dropped elsewhere.
     replace(
         Field("--data-parallel-start-rank", "settings.balancing.start_rank", PARALLEL).at_least(0),
-        broken=lambda d: first_engine(d) < 0,
+        broken=lambda d: (d.settings.balancing.start_rank or 0) < 0 and first_engine(d) < 0,
     ),
     Field("--expert-placement-strategy", "settings.experts.placement", PARALLEL)
     .one_of(PLACEMENTS),
@@ -179,9 +182,15 @@ PARALLEL_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
     .one_of(DCP_BACKENDS),
 )  # fmt: skip
 
+SPECULATIVE_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
+    Field("--speculative-config.num_speculative_tokens", "settings.speculative_tokens", SPECULATIVE)
+    .above(0),
+)  # fmt: skip
+
 SCHEDULER_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
     Field("--max-num-batched-tokens", "settings.max_num_batched_tokens", SCHEDULER).at_least(1),
     Field("--max-num-seqs", "settings.max_num_seqs", SCHEDULER).at_least(1),
+    Field("--scheduling-policy", "settings.scheduling_policy", SCHEDULER).one_of(POLICIES),
     Constraint(
         name="batched-tokens-hold-max-model-len",
         stage=Stage.CONFIG,
@@ -204,12 +213,12 @@ SCHEDULER_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
         stage=Stage.CONFIG,
         broken=lambda d: (
             d.settings.max_num_seqs is not None
-            and d.settings.max_num_batched_tokens is not None
-            and d.settings.max_num_batched_tokens < d.settings.max_num_seqs
+            and d.max_num_batched_tokens < d.settings.max_num_seqs
         ),
-        says="max_num_batched_tokens ({settings.max_num_batched_tokens}) must be greater than or "
-        "equal to max_num_seqs ({settings.max_num_seqs}).",
-        fix="use a --max-num-seqs of at most {settings.max_num_batched_tokens}",
+        says="max_num_batched_tokens ({options}) must be greater than or equal to max_num_seqs "
+        "({settings.max_num_seqs}).",
+        options=lambda d: d.max_num_batched_tokens,
+        fix="use a --max-num-seqs of at most {options}, or raise --max-num-batched-tokens",
         source=SCHEDULER,
         known=Known.RECORDED,
     ),

@@ -7,11 +7,13 @@ from typing import Final
 
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.model import Dtype
 
 VLLM: Final = "vllm/config/vllm.py"
 DBO_BACKENDS: Final = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 REMOVED_BACKENDS: Final = ("naive", "pplx")  # parse, then fall back
 EXECUTORS: Final = (None, "mp", "ray", "uni", "external_launcher")
+V1_DRAFTS: Final = ("suffix", "medusa", "mlp_speculator", "custom_class")
 PD_CONNECTORS: Final = (
     "NixlConnector",
     "NixlPullConnector",
@@ -42,6 +44,16 @@ def moonep(d: Deployment) -> bool:
     return d.settings.experts.all2all_backend == "moonep"
 
 
+def uses_v1_runner(d: Deployment) -> bool:
+    """Whether vLLM falls back to its older model runner.
+
+    Source: vllm/config/vllm.py, _get_v2_model_runner_unsupported_features (v0.32.0)
+    """
+    launcher = d.settings.nodes.executor == "external_launcher" and d.layout.pp > 1
+    drafts = d.settings.speculative_method in V1_DRAFTS
+    return launcher or drafts or d.settings.experts.dual_batch_overlap
+
+
 def routed(test: Test) -> Test:
     """A test that only `--enable-return-routed-experts` brings."""
     return lambda d: d.settings.experts.return_routed_experts and test(d)
@@ -51,17 +63,6 @@ config_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG)
 routed_rule: RuleRow = partial(config_rule, source=f"{VLLM}, _verify_aux_output_compatibility")
 
 FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
-    config_rule(
-        name="executor-known",
-        broken=lambda d: (
-            d.settings.nodes.executor not in EXECUTORS
-            and "." not in (d.settings.nodes.executor or "")
-        ),
-        says="not enough values to unpack (expected 2, got 1)",
-        fix="use --distributed-executor-backend mp, ray, uni or external_launcher",
-        source="vllm/v1/executor/abstract.py, Executor.get_class",
-        known=Known.RECORDED,
-    ),
     config_rule(
         name="nixl-dcp-width",
         broken=lambda d: nixl(d) and d.layout.dcp not in (1, transfer_width(d)),
@@ -81,15 +82,71 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         known=Known.RAISED,
     ),
     config_rule(
-        name="nvfp4-kv-without-mla",
+        name="executor-known",
         broken=lambda d: (
-            d.settings.kv_cache_dtype in ("nvfp4", "nvfp4_4over6") and d.model.is_latent
+            d.settings.nodes.executor not in EXECUTORS
+            and "." not in (d.settings.nodes.executor or "")
         ),
-        says="nvfp4 KV cache is not supported with MLA (Multi-head Latent Attention) backends. "
-        "Please use a different --kv-cache-dtype (e.g., 'fp8', 'auto', or 'nvfp4_ds_mla' with a "
-        "sparse MLA backend) for MLA models such as DeepSeek.",
-        fix="use --kv-cache-dtype fp8 or auto",
-        source=f"{VLLM}, validate_nvfp4_kv_cache_with_mla",
+        says="not enough values to unpack (expected 2, got 1)",
+        fix="use --distributed-executor-backend mp, ray, uni or external_launcher",
+        source="vllm/v1/executor/abstract.py, Executor.get_class",
+        known=Known.RECORDED,
+    ),
+    config_rule(
+        name="pcp-needs-v2-runner",
+        broken=lambda d: uses_v1_runner(d) and d.layout.pcp > 1,
+        says="Model Runner V1 does not support: prefill context parallel",
+        fix="drop what the V2 runner cannot do, --enable-dbo or the external launcher with "
+        "pipeline stages, or use -pcp 1",
+        source=f"{VLLM}, _validate_v1_model_runner",
+        known=Known.RAISED,
+    ),
+    config_rule(
+        name="moonep-bfloat16",
+        broken=lambda d: moonep(d) and d.model.dtype is not Dtype.BFLOAT16,
+        says="The moonep all2all backend currently supports BF16 models only; got "
+        "dtype=torch.{model.dtype}. Use a different --all2all-backend or --dtype bfloat16.",
+        fix="use --dtype bfloat16",
+        source=f"{VLLM}, VllmConfig.__post_init__",
+        known=Known.RAISED,
+    ),
+    config_rule(
+        name="moonep-without-eplb",
+        broken=lambda d: moonep(d) and d.settings.experts.eplb,
+        says="The moonep all2all backend does not support EPLB yet: EPLB rearranges expert "
+        "parameters in a layout MoonEP's replicated [E+B] weights do not follow. Disable "
+        "--enable-eplb or use a different --all2all-backend.",
+        fix="drop --enable-eplb",
+        source=f"{VLLM}, VllmConfig.__post_init__",
+        known=Known.READ,
+    ),
+    config_rule(
+        name="moonep-linear-placement",
+        broken=lambda d: moonep(d) and d.settings.experts.placement != "linear",
+        says="The moonep all2all backend requires linear expert placement: its load-time "
+        "all-gather assumes each rank holds a contiguous chunk of the global expert range. Got "
+        "--expert-placement-strategy '{settings.experts.placement}'.",
+        fix="use --expert-placement-strategy linear",
+        source=f"{VLLM}, VllmConfig.__post_init__",
+        known=Known.READ,
+    ),
+    config_rule(
+        name="dbo-backend",
+        broken=lambda d: d.settings.experts.dual_batch_overlap and backend(d) not in DBO_BACKENDS,
+        says="Microbatching currently only supports the deepep_low_latency, "
+        "deepep_high_throughput, and nixl_ep all2all backends. {options} is not supported. To fix "
+        "use --all2all-backend=deepep_low_latency, --all2all-backend=deepep_high_throughput, or "
+        "--all2all-backend=nixl_ep and install the matching kernels.",
+        options=backend,
+        fix="use --all2all-backend deepep_low_latency, or drop --enable-dbo",
+        source=f"{VLLM}, VllmConfig.__post_init__",
+        known=Known.RECORDED,
+    ),
+    routed_rule(
+        name="routed-experts-need-v2-runner",
+        broken=routed(uses_v1_runner),
+        says="AuxOutput Connector requires Model Runner V2; set VLLM_USE_V2_MODEL_RUNNER=1.",
+        fix="drop --enable-dbo, or the external launcher with pipeline stages",
         known=Known.RAISED,
     ),
     routed_rule(
@@ -130,35 +187,23 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         known=Known.READ,
     ),
     config_rule(
-        name="moonep-without-eplb",
-        broken=lambda d: moonep(d) and d.settings.experts.eplb,
-        says="The moonep all2all backend does not support EPLB yet: EPLB rearranges expert "
-        "parameters in a layout MoonEP's replicated [E+B] weights do not follow. Disable "
-        "--enable-eplb or use a different --all2all-backend.",
-        fix="drop --enable-eplb",
-        source=f"{VLLM}, VllmConfig.__post_init__",
-        known=Known.READ,
+        name="kv-connector-given",
+        broken=lambda d: d.settings.kv_role is not None and d.settings.kv_connector is None,
+        says="Connector name is not set in KVTransferConfig",
+        fix="add kv_connector to --kv-transfer-config",
+        source="vllm/distributed/kv_transfer/kv_connector/factory.py, get_connector_class",
+        known=Known.RAISED,
     ),
     config_rule(
-        name="moonep-linear-placement",
-        broken=lambda d: moonep(d) and d.settings.experts.placement != "linear",
-        says="The moonep all2all backend requires linear expert placement: its load-time "
-        "all-gather assumes each rank holds a contiguous chunk of the global expert range. Got "
-        "--expert-placement-strategy '{settings.experts.placement}'.",
-        fix="use --expert-placement-strategy linear",
-        source=f"{VLLM}, VllmConfig.__post_init__",
-        known=Known.READ,
-    ),
-    config_rule(
-        name="dbo-backend",
-        broken=lambda d: d.settings.experts.dual_batch_overlap and backend(d) not in DBO_BACKENDS,
-        says="Microbatching currently only supports the deepep_low_latency, "
-        "deepep_high_throughput, and nixl_ep all2all backends. {options} is not supported. To fix "
-        "use --all2all-backend=deepep_low_latency, --all2all-backend=deepep_high_throughput, or "
-        "--all2all-backend=nixl_ep and install the matching kernels.",
-        options=backend,
-        fix="use --all2all-backend deepep_low_latency, or drop --enable-dbo",
-        source=f"{VLLM}, VllmConfig.__post_init__",
-        known=Known.RECORDED,
+        name="nvfp4-kv-without-mla",
+        broken=lambda d: (
+            d.settings.kv_cache_dtype in ("nvfp4", "nvfp4_4over6") and d.model.is_latent
+        ),
+        says="nvfp4 KV cache is not supported with MLA (Multi-head Latent Attention) backends. "
+        "Please use a different --kv-cache-dtype (e.g., 'fp8', 'auto', or 'nvfp4_ds_mla' with a "
+        "sparse MLA backend) for MLA models such as DeepSeek.",
+        fix="use --kv-cache-dtype fp8 or auto",
+        source=f"{VLLM}, validate_nvfp4_kv_cache_with_mla",
+        known=Known.RAISED,
     ),
 )

@@ -5,7 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from vllm_parallel.constraints.balancing import counted_engines, infers_rank, names_engine
+from vllm_parallel.constraints.balancing import (
+    counted_engines,
+    infers_rank,
+    local_engines,
+    names_engine,
+)
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test
 from vllm_parallel.deployment import Deployment
 
@@ -24,6 +29,14 @@ def modes(d: Deployment) -> int:
     balancing = d.settings.balancing
     starts = balancing.start_rank is not None and not balancing.multi_port_external
     return sum((balancing.multi_port_external, names_engine(d), balancing.hybrid or starts))
+
+
+def last_supervised_engine(d: Deployment) -> int:
+    """One past the last engine that a supervisor on this node starts."""
+    balancing, nodes = d.settings.balancing, d.settings.nodes
+    local = balancing.size_local or 0
+    start = nodes.node_rank * local if balancing.start_rank is None else balancing.start_rank
+    return start + local
 
 
 def supervised(test: Test) -> Test:
@@ -81,6 +94,12 @@ FLAG_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         says="Error: --data-parallel-size must be divisible by --data-parallel-size-local",
         fix="use a --data-parallel-size-local that divides {layout.dp}",
     ),
+    supervisor_rule(
+        name="multi-port-ranks-in-range",
+        broken=supervised(lambda d: last_supervised_engine(d) > d.layout.dp),
+        says="Error: multi-port supervised ranks would exceed --data-parallel-size",
+        fix="lower --data-parallel-start-rank or --data-parallel-size-local",
+    ),
     flag_rule(
         name="headless-api-servers",
         broken=lambda d: d.settings.nodes.headless and (d.settings.nodes.api_server_count or 0) > 0,
@@ -97,6 +116,17 @@ FLAG_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "--data-parallel-rank), --data-parallel-hybrid-lb (or --data-parallel-start-rank).",
         fix="keep the flags of one mode",
         source=SERVE,
+    ),
+)
+
+# What a headless start tests once its engine config is made.
+HEADLESS_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    flag_rule(
+        name="headless-local-engines",
+        broken=lambda d: d.settings.nodes.headless and local_engines(d) <= 0,
+        says="data_parallel_size_local must be > 0 in headless mode",
+        fix="give --data-parallel-size-local the engines of this node",
+        source="vllm/entrypoints/cli/serve.py, run_headless",
     ),
 )
 
@@ -195,8 +225,9 @@ LAUNCH_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         broken=lambda d: names_engine(d) and counted_engines(d) not in (1, None),
         says=INVALID
         + "an external data-parallel rank requires `--data-parallel-size-local 1`; got "
-        "{settings.balancing.size_local}. Set it to 1 or omit it.",
-        fix="drop --data-parallel-size-local",
+        "{options}. Set it to 1 or omit it.",
+        options=counted_engines,
+        fix="drop --data-parallel-size-local, or use as many nodes as engines",
     ),
     launch_rule(
         name="hybrid-lb-local-size",

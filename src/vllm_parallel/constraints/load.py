@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from vllm_parallel.constraints.balancing import names_engine
+from vllm_parallel.constraints.balancing import counted_engines, local_engines, names_engine
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test, divisors
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.graph import VOCABULARY_MULTIPLE
@@ -29,10 +29,7 @@ def padded_vocabulary(d: Deployment) -> int:
 def kv_heads_uneven(d: Deployment) -> bool:
     """Neither do the KV heads divide by tp, nor tp by the KV heads."""
     tp = d.layout.tp
-    return any(
-        a.kv_heads % tp if a.kv_heads >= tp else tp % a.kv_heads or not a.copies_kv_heads
-        for a in d.model.grouped
-    )
+    return any(a.kv_heads % tp if a.kv_heads >= tp else tp % a.kv_heads for a in d.model.grouped)
 
 
 class RankHeads(NamedTuple):
@@ -134,9 +131,16 @@ def kv_widths(d: Deployment) -> list[int]:
     return [tp for tp in divisors(heads) if kv_heads % tp == 0 or tp % kv_heads == 0]
 
 
+class NodeGroups(NamedTuple):
+    """Groups of nodes, and the engines that each runs."""
+
+    groups: int
+    local: int
+
+
 def node_groups(d: Deployment) -> int:
     """Groups of nodes that each run `--data-parallel-size-local` engines."""
-    local = d.settings.balancing.size_local
+    local = counted_engines(d)
     return d.layout.dp // local if local else 1
 
 
@@ -179,9 +183,9 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         name="nodes-divide-by-engines",
         broken=lambda d: d.settings.nodes.nnodes > 1 and node_groups_uneven(d),
         says="Invalid data parallel configuration: nnodes ({settings.nodes.nnodes}) must be "
-        "divisible by the number of data parallel node groups ({options} = data_parallel_size "
-        "{layout.dp} / data_parallel_size_local {settings.balancing.size_local})",
-        options=node_groups,
+        "divisible by the number of data parallel node groups ({options.groups} = data_parallel_size "
+        "{layout.dp} / data_parallel_size_local {options.local})",
+        options=lambda d: NodeGroups(node_groups(d), local_engines(d)),
         fix="use a --data-parallel-size-local that fills whole nodes",
         source="vllm/config/parallel.py, nnodes_within_dp",
         known=Known.READ,
@@ -212,6 +216,17 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         options=kv_widths,
         fix="use a --tensor-parallel-size of {options}",
         source="vllm/model_executor/layers/linear.py, QKVParallelLinear",
+    ),
+    load_rule(
+        name="kv-heads-without-copies",
+        broken=lambda d: any(
+            not a.copies_kv_heads and d.layout.tp > a.kv_heads for a in d.model.grouped
+        ),
+        says="integer modulo by zero",
+        options=lambda d: divisors(d.model.kv_heads),
+        fix="use a --tensor-parallel-size of {options}: {model.name} keeps no copies of KV heads",
+        source="vllm/model_executor/models/gpt_oss.py, OAIAttention",
+        known=Known.RAISED,
     ),
     load_rule(
         name="query-heads-divide-by-kv-heads",

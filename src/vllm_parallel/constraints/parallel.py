@@ -5,7 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from vllm_parallel.constraints.balancing import balanced_outside, first_engine, local_engines
+from vllm_parallel.constraints.balancing import (
+    balanced_outside,
+    balanced_partly,
+    first_engine,
+    local_engines,
+)
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
 from vllm_parallel.deployment import Deployment
 
@@ -46,9 +51,7 @@ PARALLEL_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     parallel_rule(
         name="elastic-ep-internal-lb",
-        broken=lambda d: (
-            d.settings.experts.elastic and (balanced_outside(d) or d.settings.balancing.hybrid)
-        ),
+        broken=lambda d: d.settings.experts.elastic and (balanced_outside(d) or balanced_partly(d)),
         says="Elastic EP is not compatible with data_parallel_external_lb or "
         "data_parallel_hybrid_lb. Elastic EP relies on a single API server and core client to "
         "coordinate scale up/down.",

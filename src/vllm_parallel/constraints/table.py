@@ -13,10 +13,16 @@ from vllm_parallel.constraints.bounds import (
     MODEL_BOUNDS,
     PARALLEL_BOUNDS,
     SCHEDULER_BOUNDS,
+    SPECULATIVE_BOUNDS,
 )
 from vllm_parallel.constraints.constraint import Constraint, Violation
 from vllm_parallel.constraints.features import FEATURE_RULES
-from vllm_parallel.constraints.launch import EXECUTOR_RULES, FLAG_RULES, LAUNCH_RULES
+from vllm_parallel.constraints.launch import (
+    EXECUTOR_RULES,
+    FLAG_RULES,
+    HEADLESS_RULES,
+    LAUNCH_RULES,
+)
 from vllm_parallel.constraints.load import LOAD_RULES
 from vllm_parallel.constraints.parallel import PARALLEL_RULES
 from vllm_parallel.deployment import Deployment
@@ -24,7 +30,6 @@ from vllm_parallel.errors import LayoutError
 
 RULES: Final[tuple[Constraint[Deployment], ...]] = (
     *FLAG_RULES,
-    *KV_TRANSFER_BOUNDS,
     *EPLB_BOUNDS,
     *MODEL_BOUNDS,
     *EXECUTOR_RULES,
@@ -32,9 +37,12 @@ RULES: Final[tuple[Constraint[Deployment], ...]] = (
     *LAUNCH_RULES,
     *PARALLEL_BOUNDS,
     *PARALLEL_RULES,
+    *SPECULATIVE_BOUNDS,
     *SCHEDULER_BOUNDS,
+    *KV_TRANSFER_BOUNDS,
     *MODEL_RULES,
     *FEATURE_RULES,
+    *HEADLESS_RULES,
     *LOAD_RULES,
 )
 

@@ -41,6 +41,8 @@ FIELDS: Final[dict[str, tuple[str, str, type]]] = {
     "kv_cache_dtype": ("settings", "kv_cache_dtype", str),
     "enable_prefix_caching": ("settings", "prefix_caching", bool),
     "enable_chunked_prefill": ("settings", "chunked_prefill", bool),
+    "scheduling_policy": ("settings", "scheduling_policy", str),
+    "max_logprobs": ("settings", "max_logprobs", int),
     "enable_lora": ("settings", "lora", bool),
     "enforce_eager": ("settings", "enforce_eager", bool),
     "all2all_backend": ("experts", "all2all_backend", str),
@@ -81,7 +83,10 @@ OBJECTS: Final[dict[str, dict[str, tuple[str, str, type]]]] = {
         "kv_connector": ("settings", "kv_connector", str),
         "kv_role": ("settings", "kv_role", str),
     },
-    "speculative_config": {"method": ("settings", "speculative_method", str)},
+    "speculative_config": {
+        "method": ("settings", "speculative_method", str),
+        "num_speculative_tokens": ("settings", "speculative_tokens", int),
+    },
 }
 
 # They change weights, cache or groups in ways that are not modelled: refused, never ignored.

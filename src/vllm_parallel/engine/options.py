@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pkgutil import get_data
 from typing import Any, Final
 
-COMMANDS: Final = ("serve", "bench serve", "bench sweep serve")
+SERVE: Final = "serve"
+BENCH: Final = "bench serve"
+SWEEP: Final = "bench sweep serve"
+FLAG: Final = "bool"  # the kind that takes no value
+OFF: Final = "--no-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One option of a command.
 
-    `kind` is what a value looks like: bool, int, human_int (8k, 8K), float, json or str.
+    `kind` is what a value looks like: bool, int, human_int (8k, 8K), human_int_or_auto, float,
+    json, object (JSON with the given `keys`), json_or_str or str. `nargs` is argparse's: None for
+    one value, else `?`, `*` or `+`. An `optional` one takes None for no value, a `folded` one
+    capitals and hyphens.
 
     Source: vllm/entrypoints/launchers/cli_args.py, make_arg_parser (v0.32.0), recorded
     """
@@ -23,30 +31,96 @@ class Option:
     dest: str
     names: tuple[str, ...]
     kind: str
+    group: str
+    default: object = None
     choices: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    nargs: str | None = None
+    required: bool = False
+    optional: bool = False
+    folded: bool = False
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether it stands before a value."""
+        return self.kind != FLAG
+
+    @property
+    def name(self) -> str:
+        """The long name that turns it on.
+
+        >>> options("bench sweep serve")["output_dir"].name
+        '--output-dir'
+        """
+        return next((name for name in self.names if name.startswith("--")), self.names[0])
+
+    @property
+    def off(self) -> str | None:
+        """The long name that turns it off, None where there is none.
+
+        >>> options()["enable_eplb"].off
+        '--no-enable-eplb'
+        >>> options("bench serve")["no_stream"].off is None
+        True
+        """
+        return next((name for name in self.names[1:] if self.turns_off(name)), None)
+
+    def turns_off(self, name: str) -> bool:
+        """Whether this name of it means false."""
+        return name.startswith(OFF) and name != self.names[0]
 
 
 @lru_cache(maxsize=1)
-def options(command: str = "serve") -> dict[str, Option]:
+def _recorded() -> Mapping[str, Any]:
+    recorded: Mapping[str, Any] = json.loads(get_data(__name__, "flags.json") or b"{}")
+    return recorded
+
+
+@lru_cache(maxsize=8)
+def options(command: str = SERVE) -> dict[str, Option]:
     """The options of a command by their destination, in the parser's order.
 
     >>> options()["tensor_parallel_size"].names
     ('--tensor-parallel-size', '-tp')
     """
-    recorded = json.loads(get_data(__name__, "flags.json") or b"{}")
-    rows: list[dict[str, Any]] = recorded["commands"][command]
-    return {
-        row["dest"]: Option(
-            dest=row["dest"],
-            names=tuple(row["names"]),
-            kind=row["kind"],
-            choices=tuple(row.get("choices", ())),
-        )
-        for row in rows
-    }
+    rows: list[dict[str, Any]] = _recorded()["commands"][command]
+    return {row["dest"]: _option(row) for row in rows}
 
 
-def nearest(name: str, names: list[str]) -> str:
+def _option(row: dict[str, Any]) -> Option:
+    lists = {key: tuple(value) for key, value in row.items() if key in ("names", "choices", "keys")}
+    return Option(**{**row, **lists})
+
+
+@lru_cache(maxsize=8)
+def named(command: str = SERVE) -> dict[str, Option]:
+    """The options of a command by each of their names.
+
+    >>> named()["-tp"].dest
+    'tensor_parallel_size'
+    """
+    return {name: option for option in options(command).values() for name in option.names}
+
+
+def commands() -> tuple[str, ...]:
+    """The commands of vLLM whose options are recorded.
+
+    >>> "bench sweep serve" in commands()
+    True
+    """
+    return tuple(_recorded()["commands"])
+
+
+def other_commands() -> tuple[str, ...]:
+    """vLLM's other commands, of which only the names are recorded.
+
+    >>> "bench throughput" in other_commands()
+    True
+    """
+    return tuple(_recorded()["others"])
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
     """The closest names, for an error line.
 
     >>> nearest("gpu_memory_utilisation", list(options()))

@@ -8,7 +8,14 @@ from math import ceil
 from typing import Final
 
 from vllm_parallel.cluster import Gpu
-from vllm_parallel.constraints import EMPTY_STAGE, Constraint, Known, Stage, Violation, check
+from vllm_parallel.constraints import (
+    Constraint,
+    Known,
+    Stage,
+    Violation,
+    check_after_memory,
+    check_before_memory,
+)
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.kv import KvCache
 from vllm_parallel.ledger import Capacity, Ledger, Pool, available_on, stage_shards
@@ -134,14 +141,14 @@ class Verdict:
         >>> Verdict.of(deployment).refusal.message
         'Total number of attention heads (64) must be divisible by tensor parallel size (5).'
         """
-        refusal = check(deployment)
-        if refusal is not None and refusal.name != EMPTY_STAGE:
+        refusal = check_before_memory(deployment)
+        if refusal is not None:
             return cls(refusal=refusal, capacity=None)
         available = budgets(deployment, available_kv_bytes)
         if available is None:
-            return cls(refusal=refusal, capacity=None)
+            return cls(refusal=check_after_memory(deployment), capacity=None)
         pool = Pool.of(deployment, available)
-        refusal = refusal_of_memory(pool) or refusal
+        refusal = refusal_of_memory(pool) or check_after_memory(deployment)
         engines = deployment.layout.dp
         capacity = None if refusal else Capacity(pool=pool, engines=engines)
         return cls(refusal=refusal, capacity=capacity)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from vllm_parallel.constraints.admissible import admitted
 from vllm_parallel.constraints.constraint import Constraint, Known, Stage, Violation
-from vllm_parallel.constraints.load import EMPTY_STAGE
-from vllm_parallel.constraints.table import RULES, check, require, violations
+from vllm_parallel.constraints.table import (
+    RULES,
+    check,
+    check_after_memory,
+    check_before_memory,
+    require,
+    violations,
+)
 
 __all__ = [
-    "EMPTY_STAGE",
     "RULES",
     "Constraint",
     "Known",
@@ -16,6 +21,8 @@ __all__ = [
     "Violation",
     "admitted",
     "check",
+    "check_after_memory",
+    "check_before_memory",
     "require",
     "violations",
 ]

@@ -117,6 +117,8 @@ EPLB_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
 
 MODEL_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
     Field("--dtype", "settings.dtype", MODEL).one_of(DTYPES),
+    Field("--max-model-len", "settings.max_model_len", MODEL).at_least(-1),
+    Field("--max-logprobs", "settings.max_logprobs", MODEL).at_least(-1),
     Constraint(
         name="max-model-len-positive",
         stage=Stage.CONFIG,
@@ -128,8 +130,6 @@ MODEL_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
         known=Known.RECORDED,
         ends=True,
     ),
-    Field("--max-model-len", "settings.max_model_len", MODEL).at_least(-1),
-    Field("--max-logprobs", "settings.max_logprobs", MODEL).at_least(-1),
     Constraint(
         name="max-model-len-derived",
         stage=Stage.CONFIG,

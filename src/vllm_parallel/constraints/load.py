@@ -14,7 +14,6 @@ from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.units import round_up
 
-EMPTY_STAGE: Final = "stages-at-most-layers"  # the last rule: memory speaks before it
 PCP_MANAGER: Final = "vllm/v1/worker/gpu/pcp_manager.py, PCPManager.validate_config"
 MAX_REDUNDANT_EXPERTS: Final = 1023
 PREFILL_DIMENSIONS: Final = ((128, 64, 128), (192, 64, 256), (64, 64, 128))
@@ -183,12 +182,22 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         name="nodes-divide-by-engines",
         broken=lambda d: d.settings.nodes.nnodes > 1 and node_groups_uneven(d),
         says="Invalid data parallel configuration: nnodes ({settings.nodes.nnodes}) must be "
-        "divisible by the number of data parallel node groups ({options.groups} = data_parallel_size "
-        "{layout.dp} / data_parallel_size_local {options.local})",
+        "divisible by the number of data parallel node groups ({options.groups} = "
+        "data_parallel_size {layout.dp} / data_parallel_size_local {options.local})",
         options=lambda d: NodeGroups(node_groups(d), local_engines(d)),
         fix="use a --data-parallel-size-local that fills whole nodes",
         source="vllm/config/parallel.py, nnodes_within_dp",
         known=Known.READ,
+    ),
+    load_rule(
+        name="nodes-have-engines",
+        broken=lambda d: (
+            d.settings.nodes.nnodes > 1 and not names_engine(d) and counted_engines(d) == 0
+        ),
+        says="integer division or modulo by zero",
+        fix="give --data-parallel-size-local the engines of this node",
+        source="vllm/config/parallel.py, nnodes_within_dp",
+        known=Known.RAISED,
     ),
     load_rule(
         name="windows-on-all-layers",
@@ -381,6 +390,17 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         options=lambda d: d.dcp_comm_backend,
         fix="use --dcp-comm-backend ag_rs",
     ),
+)
+
+# Tested once memory has been judged: blocks are counted, then the block size is validated.
+LATE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    bare_assert(
+        name="stages-at-most-layers",
+        broken=lambda d: d.layout.pp > d.model.layers,
+        says="{layout.pp} pipeline stages for {model.layers} layers leave stages empty.",
+        fix="use a --pipeline-parallel-size of at most {model.layers}",
+        source="vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs",
+    ),
     load_rule(
         name="interleave-divides-block",
         broken=interleave_cuts_block,
@@ -390,12 +410,5 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         fix="use a --cp-kv-cache-interleave-size that divides the block of {options.block_size}",
         source="vllm/config/vllm.py, validate_block_size",
         known=Known.RECORDED,
-    ),
-    bare_assert(
-        name=EMPTY_STAGE,
-        broken=lambda d: d.layout.pp > d.model.layers,
-        says="{layout.pp} pipeline stages for {model.layers} layers leave stages empty.",
-        fix="use a --pipeline-parallel-size of at most {model.layers}",
-        source="vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs",
     ),
 )

@@ -23,12 +23,12 @@ from vllm_parallel.constraints.launch import (
     HEADLESS_RULES,
     LAUNCH_RULES,
 )
-from vllm_parallel.constraints.load import LOAD_RULES
+from vllm_parallel.constraints.load import LATE_RULES, LOAD_RULES
 from vllm_parallel.constraints.parallel import PARALLEL_RULES
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import LayoutError
 
-RULES: Final[tuple[Constraint[Deployment], ...]] = (
+EARLY_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     *FLAG_RULES,
     *EPLB_BOUNDS,
     *MODEL_BOUNDS,
@@ -45,6 +45,7 @@ RULES: Final[tuple[Constraint[Deployment], ...]] = (
     *HEADLESS_RULES,
     *LOAD_RULES,
 )
+RULES: Final = (*EARLY_RULES, *LATE_RULES)
 
 
 def violations(deployment: Deployment) -> Iterator[Violation]:
@@ -57,16 +58,22 @@ def violations(deployment: Deployment) -> Iterator[Violation]:
     ['tp-divides-by-dcp', 'dcp-needs-tp-above-kv-heads', 'dcp-at-most-copies', \
 'queries-divide-by-dcp']
     """
-    for rule in RULES:
-        if rule.broken(deployment):
-            yield rule.violation(deployment)
-            if rule.ends:
-                return
+    yield from _broken(deployment, RULES)
 
 
 def check(deployment: Deployment) -> Violation | None:
-    """The refusal that vLLM prints, None if no rule is broken."""
+    """The refusal that vLLM prints, memory aside; None if no rule is broken."""
     return next(violations(deployment), None)
+
+
+def check_before_memory(deployment: Deployment) -> Violation | None:
+    """The first refusal among the rules that vLLM tests before it judges memory."""
+    return next(_broken(deployment, EARLY_RULES), None)
+
+
+def check_after_memory(deployment: Deployment) -> Violation | None:
+    """The first refusal among the rules that are left once memory has been judged."""
+    return next(_broken(deployment, LATE_RULES), None)
 
 
 def require(deployment: Deployment) -> None:
@@ -78,3 +85,13 @@ def require(deployment: Deployment) -> None:
     refusal = check(deployment)
     if refusal is not None:
         raise LayoutError(rule=refusal.name, message=refusal.message, fix=refusal.fix)
+
+
+def _broken(
+    deployment: Deployment, rules: tuple[Constraint[Deployment], ...]
+) -> Iterator[Violation]:
+    for rule in rules:
+        if rule.broken(deployment):
+            yield rule.violation(deployment)
+            if rule.ends:
+                return

@@ -15,6 +15,7 @@ from vllm_parallel.cluster import Cluster
 from vllm_parallel.constraints import Stage
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.engine import Arguments, nearest
+from vllm_parallel.engine.arguments import MAX_NUMBER
 from vllm_parallel.errors import ParseError, VllmParallelError, shortened
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis, Layout
@@ -301,15 +302,13 @@ def _flag(question: Json, key: str) -> bool:
     raise ParseError(place=key, problem=f"is {shortened(value)}", fix="give true or false")
 
 
-def _whole(question: Json, key: str, *, least: int | None = None) -> int | None:
+def _whole(question: Json, key: str, *, least: int = -MAX_NUMBER) -> int | None:
     value = question.get(key)
     if value is None:
         return None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int)
-        or (least is not None and value < least)
-    ):
-        fix = "give a whole number" + ("" if least is None else f" of at least {least}")
-        raise ParseError(place=key, problem=f"is {shortened(value)}", fix=fix)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < MAX_NUMBER:
+        bound = "" if least < 0 else f" of at least {least}"
+        raise ParseError(
+            place=key, problem=f"is {shortened(value)}", fix=f"give a whole number{bound}"
+        )
     return value

@@ -93,5 +93,17 @@ def shortened(value: object) -> str:
     >>> shortened("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
     """
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
+        text = f"a {type(value).__name__} too large to show"
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def on_one_line(text: str) -> str:
+    r"""Text whose line breaks and other unprintable characters are escaped.
+
+    >>> on_one_line("a\nb.json")
+    'a\\nb.json'
+    """
+    return text if text.isprintable() else repr(text)[1:-1]

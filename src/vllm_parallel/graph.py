@@ -342,4 +342,7 @@ def _experts(e: Experts, hidden: int, dtype: Dtype) -> tuple[Weight, ...]:
     if e.shared_intermediate:
         shared = Part(e.shared_intermediate, 1, Split.SHARED, "columns of the shared experts")
         weights += _gated("mlp.shared_experts", shared, hidden, dtype)
+    if e.shared_gate:
+        gate = Weight("mlp.shared_expert_gate.weight", ((Part(1),), _whole(hidden)), dtype)
+        weights.append(gate)
     return tuple(weights)

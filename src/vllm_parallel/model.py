@@ -117,6 +117,7 @@ class Experts:
     per_token: int
     intermediate: int
     shared_intermediate: int = 0
+    shared_gate: bool = False  # the shared expert is weighed by a row [1, hidden]
     bias: bool = False  # gpt-oss: on the router and on both expert matrices
     router_dtype: Dtype | None = None  # None: the model's
     correction_bias: bool = False  # one fp32 number for each expert

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vllm_parallel.catalog.gpus import gpu_names, load_gpu
+from vllm_parallel.catalog.hub import catalog_name, hub_names, model_source
 from vllm_parallel.catalog.models import (
     is_catalog_name,
     load_model,
@@ -12,11 +13,14 @@ from vllm_parallel.catalog.models import (
 )
 
 __all__ = [
+    "catalog_name",
     "gpu_names",
+    "hub_names",
     "is_catalog_name",
     "load_gpu",
     "load_model",
     "model_names",
+    "model_source",
     "read_config",
     "with_dtype",
 ]

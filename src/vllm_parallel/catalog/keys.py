@@ -96,6 +96,11 @@ class Keys:
             raise self._bad(key, value, "a list")
         return value
 
+    def refuse_null(self, key: str) -> None:
+        """Refuse a key that is there and null, where the family's class wants a value."""
+        if key in self.values and self.values[key] is None:
+            raise CatalogError(subject=self.name, problem=f"has {key!r}: null", fix="leave it out")
+
     def nested(self, *spellings: str) -> Keys | None:
         """An object inside the config, None if missing or null."""
         value, key = self._first(spellings)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pkgutil import get_data
-from typing import Final
+from typing import Final, NamedTuple
 
 from vllm_parallel.catalog.families import FAMILIES
 from vllm_parallel.catalog.keys import JsonObject, Keys
-from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.errors import CatalogError, on_one_line, shortened
 from vllm_parallel.model import Dtype, ModelConfig
 
 MAX_CONFIG_BYTES: Final = 4 * 2**20
@@ -22,6 +22,14 @@ ASKED_DTYPES: Final = {
     "float": Dtype.FLOAT32,
     "float32": Dtype.FLOAT32,
 }
+
+
+class ConfigText(NamedTuple):
+    """A config that is not read yet: what to call the model, where it lies, its bytes."""
+
+    name: str
+    place: str
+    text: bytes
 
 
 def model_names() -> list[str]:
@@ -56,7 +64,7 @@ def load_model(source: str | JsonObject, *, as_bf16: bool = False) -> ModelConfi
     80
     """
     if isinstance(source, str):
-        return _named(source, as_bf16)
+        return _named(source, as_bf16=as_bf16)
     return read_config(source, "the given config", as_bf16=as_bf16)
 
 
@@ -109,13 +117,23 @@ def _quantisation(outer: Keys) -> str | None:
     return None
 
 
+def _named(source: str, *, as_bf16: bool) -> ModelConfig:
+    model = _catalog_model(source, as_bf16)
+    if model is not None:
+        return model
+    return _parsed(_file(source), as_bf16)
+
+
 @lru_cache(maxsize=256)
-def _named(source: str, as_bf16: bool) -> ModelConfig:
+def _catalog_model(source: str, as_bf16: bool) -> ModelConfig | None:
+    """The model of a catalog name, None if the catalog has no such name."""
     text = _catalog_text(source)
-    if text is not None:
-        return read_config(_parse(text, source), source, as_bf16=as_bf16)
-    name, text = _file(source)
-    return read_config(_parse(text, source), name, as_bf16=as_bf16)
+    return None if text is None else _parsed(ConfigText(source, source, text), as_bf16)
+
+
+@lru_cache(maxsize=256)
+def _parsed(config: ConfigText, as_bf16: bool) -> ModelConfig:
+    return read_config(_parse(config.text, config.place), config.name, as_bf16=as_bf16)
 
 
 @lru_cache(maxsize=256)
@@ -125,17 +143,19 @@ def _catalog_text(source: str) -> bytes | None:
         return None
     try:
         return get_data(__name__, f"models/{source}.json")
-    except OSError:
+    except (OSError, UnicodeError):  # no such name, or no name that a file can have
         return None
 
 
-def _file(source: str) -> tuple[str, bytes]:
-    """The name and the text of the config that a path or its folder means."""
+def _file(source: str) -> ConfigText:
+    """The config that a path or its folder means."""
     from pathlib import Path  # noqa: PLC0415  # as above
 
     path = Path(source)
     try:
-        path = path / "config.json" if path.is_dir() else path
+        name = path.stem
+        if path.is_dir():
+            path, name = path / "config.json", path.resolve().name
         if not path.is_file():
             raise CatalogError(
                 subject=f"model {shortened(source)}",
@@ -145,15 +165,15 @@ def _file(source: str) -> tuple[str, bytes]:
         size = path.stat().st_size
         if size > MAX_CONFIG_BYTES:
             raise CatalogError(
-                subject=source,
+                subject=on_one_line(source),
                 problem=f"has {size} bytes",
                 fix=f"a config.json has at most {MAX_CONFIG_BYTES}",
             )
-        return path.stem, path.read_bytes()
-    except OSError as error:
+        return ConfigText(on_one_line(name), on_one_line(str(path)), path.read_bytes())
+    except (OSError, UnicodeError) as error:
         raise CatalogError(
-            subject=shortened(source),
-            problem=f"cannot be read ({error.strerror})",
+            subject=on_one_line(source),
+            problem=f"cannot be read ({error.__class__.__name__})",
             fix="give a config.json",
         ) from error
 

@@ -27,8 +27,10 @@ def rope_type(keys: Keys) -> str:
     return "default" if scaling is None else scaling.text("rope_type", "type", default="default")
 
 
-def read_rotary(keys: Keys, dim: int) -> Rotary:
-    """The table that vLLM builds for `dim` rotated elements a head, in the model's dtype.
+def read_rotary(keys: Keys, dim: int, *, partial: float = 1.0) -> Rotary:
+    """The table that vLLM builds for heads of `dim` elements, in the model's dtype.
+
+    `partial` is the share of a head that is rotated where the config does not say.
 
     Source: vllm/model_executor/layers/rotary_embedding/__init__.py, get_rope (v0.32.0)
 
@@ -39,7 +41,8 @@ def read_rotary(keys: Keys, dim: int) -> Rotary:
     >>> read_rotary(keys, 128).positions
     4096
     """
-    return Rotary(positions=_positions(keys), dim=dim, dtype=read_dtype(keys))
+    rotated = _rotated(keys, dim, partial)
+    return Rotary(positions=_positions(keys), dim=rotated, dtype=read_dtype(keys))
 
 
 def read_yarn(keys: Keys, dim: int) -> Rotary:
@@ -49,7 +52,8 @@ def read_yarn(keys: Keys, dim: int) -> Rotary:
     """
     if rope_type(keys) == "default":
         return read_rotary(keys, dim)
-    return Rotary(positions=_from_original(keys), dim=dim, dtype=read_dtype(keys))
+    rotated = _rotated(keys, dim, 1.0)
+    return Rotary(positions=_from_original(keys), dim=rotated, dtype=read_dtype(keys))
 
 
 def read_dtype(keys: Keys) -> Dtype:
@@ -76,6 +80,12 @@ def _positions(keys: Keys) -> int:
     if kind in FROM_ORIGINAL:
         return _from_original(keys)
     if kind == "linear":
+        if isinstance(scaling.values.get("factor"), int):
+            raise CatalogError(
+                subject=keys.name,
+                problem="scales rotary positions by a whole number, of which vLLM dies",
+                fix="write the factor with a point, as 4.0",
+            )
         return ceil(positions * scaling.number("factor"))
     raise CatalogError(
         subject=keys.name,
@@ -86,7 +96,19 @@ def _positions(keys: Keys) -> int:
 
 def _from_original(keys: Keys) -> int:
     scaling = keys.nested("rope_parameters", "rope_scaling") or keys
-    return ceil(scaling.size("original_max_position_embeddings") * scaling.number("factor"))
+    positions = keys.size("max_position_embeddings")
+    original = scaling.size("original_max_position_embeddings", default=positions)
+    return ceil(original * scaling.number("factor"))
+
+
+def _rotated(keys: Keys, dim: int, partial: float) -> int:
+    """Elements of a head that are rotated.
+
+    Source: vllm/model_executor/layers/rotary_embedding/__init__.py, get_rope (v0.32.0)
+    """
+    scaling = keys.nested("rope_parameters", "rope_scaling") or keys
+    share = keys.number("partial_rotary_factor", default=partial)
+    return int(dim * scaling.number("partial_rotary_factor", default=share))
 
 
 def read_context(keys: Keys) -> ContextLimit:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
@@ -19,6 +18,7 @@ from vllm_parallel.engine.options import nearest, options
 from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.layout import Layout
 
+MAX_NUMBER: Final = 2**60
 MAX_WIDTH: Final = 2**20
 MAX_RANKS: Final = 2**22
 
@@ -195,11 +195,13 @@ def _place(name: str, value: object, fields: dict[str, dict[str, object]]) -> No
 
 def _typed(name: str, value: object, kind: type) -> object:
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if math.isfinite(value):
+        if -MAX_NUMBER < value < MAX_NUMBER:
             return float(value)
         raise _wrong(name, value, "a finite number")
     if kind is int and isinstance(value, bool):
         raise _wrong(name, value, "a whole number")
+    if isinstance(value, int) and not -MAX_NUMBER < value < MAX_NUMBER:
+        raise _wrong(name, value, f"a whole number below {MAX_NUMBER}")
     if not isinstance(value, kind):
         words = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
         raise _wrong(name, value, words[kind])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.catalog.keys import Keys
@@ -22,10 +23,28 @@ MAX_LAYERS: Final = 10_000
 EXPERT_KEYS: Final = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
 
 
-def grouped(keys: Keys, *, kv_heads: int, head_dim: int | None = None) -> GroupedQueryAttention:
-    """Attention with the heads that the keys name; the arguments stand for missing keys."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadDefaults:
+    """What a family's config class in `transformers` fills in for heads.
+
+    `None` stands for the query heads, or for hidden size over heads; only there null is allowed.
+    """
+
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    null_kv_heads: bool = False
+
+
+def grouped(keys: Keys, defaults: HeadDefaults) -> GroupedQueryAttention:
+    """Attention with the heads that the keys name."""
     heads = keys.size("num_attention_heads")
-    width = max(1, keys.size("hidden_size") // heads) if head_dim is None else head_dim
+    if not defaults.null_kv_heads:
+        keys.refuse_null("num_key_value_heads")
+    if defaults.head_dim is not None:
+        keys.refuse_null("head_dim")
+    null = "num_key_value_heads" in keys.values and not keys.has("num_key_value_heads")
+    kv_heads = heads if null or defaults.kv_heads is None else defaults.kv_heads
+    width = defaults.head_dim or max(1, keys.size("hidden_size") // heads)
     return GroupedQueryAttention(
         heads=heads,
         kv_heads=keys.size("num_key_value_heads", default=kv_heads),
@@ -91,6 +110,7 @@ def whole_model(
     kinds = tuple(dict.fromkeys(blocks))
     index = {block: kind for kind, block in enumerate(kinds)}
     traits = traits or Traits()
+    keys.refuse_null("tie_word_embeddings")
     return ModelConfig(
         name=keys.name,
         architecture=keys.text("architecture"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
+    HeadDefaults,
     grouped,
     layer_count,
     one_each,
@@ -28,8 +29,8 @@ def read_llama(keys: Keys) -> ModelConfig:
     Source: vllm/model_executor/models/llama.py (v0.32.0)
     """
     refuse_uneven_heads(keys)
-    heads = keys.size("num_attention_heads")
-    return _llama(keys, grouped(keys, kv_heads=heads), _named_windows(keys))
+    attention = grouped(keys, HeadDefaults(null_kv_heads=True))
+    return _llama(keys, attention, _named_windows(keys))
 
 
 def read_mistral(keys: Keys) -> ModelConfig:
@@ -37,7 +38,8 @@ def read_mistral(keys: Keys) -> ModelConfig:
 
     Source: vllm/model_executor/models/mistral.py (v0.32.0)
     """
-    return _llama(keys, grouped(keys, kv_heads=8), _named_windows(keys, missing=MISTRAL_WINDOW))
+    attention = grouped(keys, HeadDefaults(kv_heads=8))
+    return _llama(keys, attention, _named_windows(keys, missing=MISTRAL_WINDOW))
 
 
 def read_qwen2(keys: Keys) -> ModelConfig:
@@ -45,7 +47,8 @@ def read_qwen2(keys: Keys) -> ModelConfig:
 
     Source: vllm/model_executor/models/qwen2.py (v0.32.0)
     """
-    return _qwen(keys, replace(grouped(keys, kv_heads=32), qkv_bias=True))
+    attention = grouped(keys, HeadDefaults(kv_heads=32, null_kv_heads=True))
+    return _qwen(keys, replace(attention, qkv_bias=True))
 
 
 def read_qwen3(keys: Keys) -> ModelConfig:
@@ -53,7 +56,7 @@ def read_qwen3(keys: Keys) -> ModelConfig:
 
     Source: vllm/model_executor/models/qwen3.py (v0.32.0)
     """
-    attention = grouped(keys, kv_heads=32, head_dim=128)
+    attention = grouped(keys, HeadDefaults(kv_heads=32, head_dim=128, null_kv_heads=True))
     return _qwen(keys, replace(attention, qkv_bias=keys.flag("attention_bias"), qk_norm=True))
 
 

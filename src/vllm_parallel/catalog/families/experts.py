@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vllm_parallel.catalog.families.common import dense_or, grouped, layer_count, whole_model
+from vllm_parallel.catalog.families.common import (
+    HeadDefaults,
+    dense_or,
+    grouped,
+    layer_count,
+    whole_model,
+)
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.model import Block, Dtype, Experts, ModelConfig, Traits
@@ -17,15 +23,18 @@ def read_qwen3_moe(keys: Keys) -> ModelConfig:
     """
     window = keys.optional("sliding_window") if keys.flag("use_sliding_window") else None
     attention = replace(
-        grouped(keys, kv_heads=4),
+        grouped(keys, HeadDefaults(kv_heads=4)),
         qkv_bias=keys.flag("attention_bias"),
         qk_norm=True,
         window=window,
     )
+    shared = keys.count("shared_expert_intermediate_size")
     experts = Experts(
-        count=keys.size("num_experts"),
+        count=keys.size("num_experts", "num_local_experts"),
         per_token=keys.size("num_experts_per_tok"),
         intermediate=keys.size("moe_intermediate_size"),
+        shared_intermediate=shared,
+        shared_gate=shared > 0,
     )
     step = keys.size("decoder_sparse_step", default=1)
     dense = keys.items("mlp_only_layers") or []
@@ -46,9 +55,11 @@ def read_mixtral(keys: Keys) -> ModelConfig:
 
     Source: vllm/model_executor/models/mixtral.py (v0.32.0)
     """
-    attention = replace(grouped(keys, kv_heads=8), window=keys.optional("sliding_window"))
+    attention = replace(
+        grouped(keys, HeadDefaults(kv_heads=8)), window=keys.optional("sliding_window")
+    )
     experts = Experts(
-        count=keys.size("num_local_experts"),
+        count=keys.size("num_local_experts", "num_experts"),
         per_token=keys.size("num_experts_per_tok"),
         intermediate=keys.size("intermediate_size"),
     )
@@ -65,7 +76,7 @@ def read_glm4_moe(keys: Keys) -> ModelConfig:
     Source: vllm/model_executor/models/glm4_moe.py (v0.32.0)
     """
     attention = replace(
-        grouped(keys, kv_heads=8),
+        grouped(keys, HeadDefaults(kv_heads=8, head_dim=keys.size("head_dim"))),
         qkv_bias=keys.flag("attention_bias"),
         qk_norm=keys.flag("use_qk_norm"),
         window=keys.optional("sliding_window"),
@@ -82,6 +93,6 @@ def read_glm4_moe(keys: Keys) -> ModelConfig:
     first = keys.count("first_k_dense_replace", default=1)
     mlps = [dense_or(keys, experts, moe=n >= first) for n in range(layer_count(keys))]
     blocks = [Block(attention=attention, mlp=mlp) for mlp in mlps]
-    rotated = int(attention.head_dim * keys.number("partial_rotary_factor", default=0.5))
     traits = Traits(ties=False, experts_required="No Glm4MoE layer found in model.layers.")
-    return whole_model(keys, blocks, read_rotary(keys, rotated), traits)
+    rotary = read_rotary(keys, attention.head_dim, partial=0.5)
+    return whole_model(keys, blocks, rotary, traits)

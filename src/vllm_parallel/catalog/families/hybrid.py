@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from vllm_parallel.catalog.families.common import grouped, layer_count, one_each, whole_model
+from vllm_parallel.catalog.families.common import (
+    HeadDefaults,
+    grouped,
+    layer_count,
+    one_each,
+    whole_model,
+)
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary, read_yarn
 from vllm_parallel.model import Block, DenseMlp, Dtype, Experts, ModelConfig, Traits
@@ -31,13 +37,13 @@ def read_gpt_oss(keys: Keys) -> ModelConfig:
         bias=True,
     )
     full = replace(
-        grouped(keys, kv_heads=8, head_dim=64),
+        grouped(keys, HeadDefaults(kv_heads=8, head_dim=64)),
         qkv_bias=True,
         output_bias=True,
         sinks=True,
         copies_kv_heads=False,
     )
-    windowed = replace(full, window=keys.size("sliding_window", default=128))
+    windowed = replace(full, window=keys.optional("sliding_window", missing=128))
     kinds = keys.items("layer_types") or ["full_attention"]
     everywhere = all(kind == "sliding_attention" for kind in kinds)
     blocks = [
@@ -70,7 +76,7 @@ def read_llama4(keys: Keys) -> ModelConfig:
         shared_intermediate=width,
     )
     dense = DenseMlp(intermediate=keys.size("intermediate_size_mlp"))
-    full = replace(grouped(keys, kv_heads=8, head_dim=128), rotates=False)
+    full = replace(grouped(keys, HeadDefaults(kv_heads=8, head_dim=128)), rotates=False)
     local = replace(full, rotates=True, chunk=keys.optional("attention_chunk_size", missing=8192))
     blocks = [
         Block(

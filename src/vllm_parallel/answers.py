@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 from vllm_parallel.catalog import load_gpu, load_model, with_dtype
 from vllm_parallel.cluster import Cluster
@@ -201,7 +201,7 @@ def _question(line: str, number: int) -> Json:
     if len(line) > MAX_LINE:
         raise ParseError(place=place, problem=f"has {len(line)} characters", fix="send a path")
     try:
-        value = json.loads(line)
+        value = json.loads(line, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise ParseError(
             place=place, problem=f"is not JSON ({error})", fix="write one object a line"
@@ -211,6 +211,11 @@ def _question(line: str, number: int) -> Json:
             place=place, problem=f"is {shortened(value)}", fix="write one object a line"
         )
     return value
+
+
+def _no_number(word: str) -> NoReturn:
+    """NaN and Infinity, which Python reads and JSON does not have."""
+    raise ValueError(f"{word} is no number")
 
 
 def _held(shard: Shard, cache: KvCache) -> dict[str, object]:

@@ -10,7 +10,7 @@ NEXT := build/site
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site test lint check serve bench
+.PHONY: help site test lint check serve bench mutants
 .DELETE_ON_ERROR:
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make check  lint, test and site: run it before every commit"
 	@echo "make serve  show the site while you write, on localhost"
 	@echo "make bench  time the kernel"
+	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
 
 # Compared by content, not by date: a fresh checkout of the same pins needs no network.
 $(STAMP): pyproject.toml constraints.txt
@@ -58,3 +59,6 @@ serve: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python scripts/bench.py
+
+mutants: $(STAMP)
+	$(BIN)/python scripts/mutants.py $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))

@@ -26,6 +26,7 @@ FLOOR_NAMES: Final = (
     "compare",
     "render",
     "answers",
+    "review",  # commands in place of questions, answered alike
     "cli",  # speaks the JSON of answers, so it stands above them
     "__init__ __main__",  # the doors to the street
 )
@@ -171,8 +172,8 @@ def test_kernel_is_silent() -> None:
         ("kv", "from vllm_parallel.ledger import Pool", "kv (floor 4) imports ledger (floor 5)"),
         ("kv", "import vllm_parallel.ledger as l", "kv (floor 4) imports ledger (floor 5)"),
         ("kv", "from vllm_parallel import ledger", "kv (floor 4) imports ledger (floor 5)"),
-        ("kv", "from vllm_parallel import Pool", "kv (floor 4) imports __init__ (floor 13)"),
-        ("kv", "import vllm_parallel", "kv (floor 4) imports __init__ (floor 13)"),
+        ("kv", "from vllm_parallel import Pool", "kv (floor 4) imports __init__ (floor 14)"),
+        ("kv", "import vllm_parallel", "kv (floor 4) imports __init__ (floor 14)"),
         ("graph", "def f():\n    from vllm_parallel.ranks import Rank", "graph (floor 2) imports"),
         ("shard", "from vllm_parallel.constraints.load import X", "imports constraints.load"),
         ("shard", "from vllm_parallel.constraints import check", "imports constraints (floor 3)"),

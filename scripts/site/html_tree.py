@@ -32,9 +32,16 @@ class Element:
                 yield from child.walk(skip)
 
     def texts(self, skip: frozenset[str] = frozenset()) -> Iterator[str]:
-        """The runs of text in it, those inside tags in `skip` left out."""
+        """The runs of text in it, an element's own before those below; not of tags in `skip`."""
         for element in self.walk(skip):
             yield from (child for child in element.children if isinstance(child, str))
+
+    def text(self, skip: frozenset[str] = frozenset()) -> str:
+        """All text in it as a reader meets it, that of tags in `skip` left out."""
+        if self.tag in skip:
+            return ""
+        parts = (child if isinstance(child, str) else child.text(skip) for child in self.children)
+        return "".join(parts)
 
 
 class _Builder(HTMLParser):

@@ -17,6 +17,8 @@ LANGUAGES = frozenset("bash console diff ini json pycon python text toml yaml".s
 RUN = frozenset({"python", "pycon"})
 RUN_OPTIONS = frozenset("exec source html session id result title updatetoc".split())
 SHOWN_OPTIONS = frozenset({"title", "hl_lines", "linenums"})
+COMMANDS = frozenset({"bash", "console", "text"})
+MARKS = frozenset({"model", "refused"})  # of commands, read by commands.py
 VALUES = {
     "exec": frozenset({"on"}),
     "html": frozenset({"on", "true"}),
@@ -25,7 +27,8 @@ VALUES = {
     "source": frozenset("above below tabbed-left tabbed-right material-block console".split()),
 }
 
-_WHY = re.compile(r'^([ >]*(?:`{3,}|~{3,})[^\n]*?) why="[^"]*"', re.MULTILINE)
+_HEADER = re.compile(r"^[ >]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
+_REASON = re.compile(r' (?:why|model|refused)="[^"]*"')
 _ADMONITION_LIKE = re.compile(r"\s*(?:!{2,}|\?{2,})")
 _ADMONITION = re.compile(r'\s*(?:!!!|\?\?\?\+?) (?P<type>[a-z]+)(?: inline| end)*(?: "[^"]*")?\s*')
 _TAB_LIKE = re.compile(r'\s*={2,}[!+]?\s*"')
@@ -53,12 +56,12 @@ def problems(markdown: str, page: str) -> Found:
 
 
 def without_reasons(markdown: str) -> str:
-    """The page without `why="…"`: the reason is for who edits the page, not for its HTML.
+    """The page without `why="…"` and its like: they are for who edits the page, not for its HTML.
 
     >>> without_reasons('```python why="needs a GPU"')
     '```python'
     """
-    return _WHY.sub(r"\1", markdown)
+    return _HEADER.sub(lambda header: _REASON.sub("", header[0]), markdown)
 
 
 def _fence(fence: Fence, page: str) -> Found:
@@ -80,6 +83,8 @@ def _fence(fence: Fence, page: str) -> Found:
 
 def _shown(fence: Fence) -> Found:
     allowed = SHOWN_OPTIONS | ({"why"} if fence.language in RUN else frozenset())
+    if fence.language in COMMANDS:
+        allowed |= MARKS
     yield from _options(fence, allowed)
     if fence.language in RUN and not (fence.option("why") or "").strip():
         yield fence.line, f'{fence.language} block neither runs (exec="on") nor says why="…" not'

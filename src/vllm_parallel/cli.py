@@ -1,4 +1,4 @@
-"""The commands: `plan` for one deployment, `batch` for a file of questions."""
+"""The commands: `plan` one deployment, `batch` a file of questions, `check` launch commands."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from vllm_parallel.answers import Json, Question, answers, parts
-from vllm_parallel.catalog import is_catalog_name
+from vllm_parallel.catalog import is_catalog_name, model_source
 from vllm_parallel.engine.options import Option, nearest, options
+from vllm_parallel.engine.values import READERS, hyphened, json_object
 from vllm_parallel.errors import ParseError, VllmParallelError
 from vllm_parallel.verdict import Verdict
 
 ACCEPTED: Final = 0
 REFUSED: Final = 1
 UNREADABLE: Final = 2
-KILO: Final = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 class Help(argparse.HelpFormatter):
@@ -38,9 +38,8 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is 0 accepted, 1 refused, 2 not readable."""
-    words = [hyphened(word) for word in (sys.argv[1:] if arguments is None else arguments)]
     try:
-        given = _parser(words).parse_args(words)
+        given = parsed(sys.argv[1:] if arguments is None else arguments)
         code: int = given.run(given)
     except VllmParallelError as error:
         sys.stderr.write(f"vllm-parallel: {error}\n")
@@ -49,6 +48,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader went away; Python would complain of the flush
         return UNREADABLE
     return code
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """A call's options, and as `run` what carries it out.
+
+    Raises:
+        ParseError: a call that the parser does not take.
+
+    >>> parsed(["plan", "llama-3.1-8b", "-tp", "2"]).tensor_parallel_size
+    2
+    """
+    words, call = list(arguments), None
+    if words[:1] == ["check"] and "--" in words:
+        end = words.index("--")
+        words, call = words[:end], words[end + 1 :]
+    words = [hyphened(word) for word in words]
+    return _parser(words).parse_args(words, argparse.Namespace(call=call))
 
 
 def run_batch(_: argparse.Namespace) -> int:
@@ -77,53 +93,43 @@ def run_plan(given: argparse.Namespace) -> int:
     return ACCEPTED if verdict.accepted else REFUSED
 
 
-def question_of(given: argparse.Namespace) -> Json:
-    """The question that a call of `plan` asks."""
+def run_check(given: argparse.Namespace) -> int:
+    """Every command of a call or of scripts: the answer of `plan` for each, 1 if one is refused."""
+    from vllm_parallel.review import Script  # noqa: PLC0415  # only `check` pays for it
+
+    terms = dict(terms_of(given))
+    if given.model is not None:
+        terms["model"] = model_source(given.model)
+    scripts = [Script.of_call(given.call)] if given.call else []
+    scripts += [Script.of_file(name) for name in given.files]
+    if not scripts:
+        raise ParseError(place="the call:", problem="names no command", fix="see check --help")
+    if all(script.unread for script in scripts):
+        raise next(script.unread for script in scripts if script.unread)
+    code = ACCEPTED
+    for script in scripts:
+        reviews = script.reviews(terms)
+        rows = list(script.rows(reviews)) if given.json else []
+        passed = script.unread is None and all(review.passes for review in reviews)
+        if not passed or any("error" in row for row in rows):
+            code = REFUSED
+        text = "\n".join(map(json.dumps, rows)) if given.json else script.report(reviews)
+        sys.stdout.write(text + "\n")
+    return code
+
+
+def terms_of(given: argparse.Namespace) -> Json:
+    """The keys of a question that the call itself sets."""
     ours = ("available_kv_bytes", "gpu", "gpus_per_node", "nodes", "rank", "as_bf16", "ask")
     values = vars(given)
-    return {
-        "model": given.model,
-        "args": {name: values[name] for name in options() if values.get(name) is not None},
-        **{name: values[name] for name in ours if values[name] is not None},
-    }
+    return {name: values[name] for name in ours if values.get(name) is not None}
 
 
-def hyphened(word: str) -> str:
-    """An option with hyphens, as vLLM takes underscores too.
-
-    >>> hyphened("--tensor_parallel_size=8")
-    '--tensor-parallel-size=8'
-    """
-    if not word.startswith("--"):
-        return word
-    name, equals, value = word.partition("=")
-    return f"{name.replace('_', '-')}{equals}{value}"
-
-
-def human_int(text: str) -> int:
-    """A whole number; 8k is 8000 and 8K is 8192, as vLLM reads them.
-
-    Source: vllm/engine/arg_utils.py, human_readable_int (v0.32.0)
-
-    >>> human_int("8k"), human_int("1.5K"), human_int("auto")
-    (8000, 1536, -1)
-    """
-    if text == "auto":
-        return -1
-    factor = KILO.get(text[-1:], 1)
-    number = float(text[:-1]) if factor > 1 else int(text)
-    value = number * factor
-    if value != int(value):
-        raise ValueError(text)
-    return int(value)
-
-
-def json_object(text: str) -> Json:
-    """An object given as JSON."""
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError(text)
-    return value
+def question_of(given: argparse.Namespace) -> Json:
+    """The question that a call of `plan` asks."""
+    values = vars(given)
+    args = {name: values[name] for name in options() if values.get(name) is not None}
+    return {"model": given.model, "args": args, **terms_of(given)}
 
 
 def _parser(words: Sequence[str]) -> Parser:
@@ -131,7 +137,7 @@ def _parser(words: Sequence[str]) -> Parser:
         prog="vllm-parallel", description=__doc__, allow_abbrev=False, formatter_class=Help
     )
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="plan|batch", prog="vllm-parallel"
+        dest="command", required=True, metavar="plan|batch|check", prog="vllm-parallel"
     )
     batch = commands.add_parser(
         "batch", help="answer JSON lines from standard input", formatter_class=Help
@@ -143,16 +149,37 @@ def _parser(words: Sequence[str]) -> Parser:
     plan.set_defaults(run=run_plan)
     if words[:1] == ["plan"]:
         _add_plan(plan, words[1:])
+    check = commands.add_parser(
+        "check",
+        usage="vllm-parallel check [options] (FILE ... | -- vllm serve ...)",
+        help="judge launch commands of a call or of scripts",
+        allow_abbrev=False,
+        formatter_class=Help,
+    )
+    check.set_defaults(run=run_check)
+    if words[:1] == ["check"]:
+        _add_check(check)
     return parser
+
+
+def _add_check(check: argparse.ArgumentParser) -> None:
+    check.add_argument("files", nargs="*", metavar="FILE", help="a shell script")
+    check.add_argument("--model", help="in place of the model that the commands name")
+    _add_machine(check)
+    check.add_argument("--json", action="store_true", help="print an answer a line, as JSON")
+
+
+def _add_machine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--gpu", help="GPU of the catalog, for the budget")
+    parser.add_argument("--gpus-per-node", type=int)
+    parser.add_argument("--nodes", type=int)
+    parser.add_argument("--available-kv-bytes", type=int, help="KV budget of every rank")
+    parser.add_argument("--as-bf16", action="store_true", default=None, help="unquantised twin")
 
 
 def _add_plan(plan: argparse.ArgumentParser, words: Sequence[str]) -> None:
     plan.add_argument("model", help="catalog name, config.json or its folder")
-    plan.add_argument("--gpu", help="GPU of the catalog, for the budget")
-    plan.add_argument("--gpus-per-node", type=int)
-    plan.add_argument("--nodes", type=int)
-    plan.add_argument("--available-kv-bytes", type=int, help="KV budget of every rank")
-    plan.add_argument("--as-bf16", action="store_true", default=None, help="unquantised twin")
+    _add_machine(plan)
     plan.add_argument("--rank", type=int, help="only this rank")
     plan.add_argument("--ask", action="append", help="only this part of the answer")
     plan.add_argument("--json", action="store_true", help="print the answer as JSON")
@@ -175,20 +202,12 @@ def _is_option(word: str) -> bool:
 
 
 def _add_option(group: argparse._ArgumentGroup, option: Option) -> None:
-    if option.kind == "bool":
+    if not option.takes_value:
         off = [name for name in option.names if name.startswith("--no-")]
         on = [name for name in option.names if name not in off]
         group.add_argument(*on, dest=option.dest, action="store_true", default=None)
         if off:
             group.add_argument(*off, dest=option.dest, action="store_false", default=None)
         return
-    kinds: dict[str, Callable[[str], object]] = {
-        "int": int,
-        "human_int": human_int,
-        "float": float,
-        "json": json_object,
-    }
-    if option.dest.endswith("_config"):
-        kinds[option.kind] = json_object
-    kind = kinds.get(option.kind, str)
-    group.add_argument(*option.names, dest=option.dest, type=kind, metavar="X")
+    kind = json_object if option.kind == "json" else READERS.get(option.kind, str)
+    group.add_argument(*option.names, dest=option.dest, type=kind, nargs=option.nargs, metavar="X")

@@ -66,7 +66,7 @@ def refused(built: Built, code: int, *words: str) -> None:
     """The build ended so, said these words, and left no marker of a whole site."""
     assert built.code == code, built.output
     for word in words:
-        assert word in built.output
+        assert word in built.output, f"{word}\nis not in\n{built.output}"
     assert not (built.site / "build-complete").exists()
 
 

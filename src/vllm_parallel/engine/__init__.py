@@ -1,4 +1,7 @@
-"""vLLM's own formats: engine arguments and options in, nouns out."""
+"""vLLM's own formats: engine arguments, options and commands in, nouns out.
+
+What reads and writes commands is imported from its own module: an answer needs none of it.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,52 @@
-"""Launch commands, spelled as vLLM spells its options."""
+"""Commands for a terminal, spelled as vLLM spells its options."""
 
 from __future__ import annotations
 
-import json
+import re
 import shlex
+from typing import Final, Protocol
 
 from vllm_parallel.deployment import Deployment
-from vllm_parallel.engine import Arguments, options
+from vllm_parallel.engine.arguments import Arguments
+from vllm_parallel.engine.launch_command import LaunchCommand
+from vllm_parallel.engine.values import Unknown
+
+BREAK: Final = " \\\n  "
+NEEDS_ESCAPE: Final = re.compile(r'(["`])')
+ESCAPED: Final = r"\\\1"
+
+
+class Command(Protocol):
+    """What can be printed: a head, and the words of each option."""
+
+    @property
+    def head(self) -> str:
+        """Program, command and model."""
+
+    @property
+    def lines(self) -> tuple[tuple[str | Unknown, ...], ...]:
+        """The words of each option."""
+
+
+def shell(command: Command) -> str:
+    r"""A command, one option a line.
+
+    >>> from vllm_parallel.engine.bench_command import BenchCommand, Endpoint, Kept, RandomLoad
+    >>> command = BenchCommand(
+    ...     endpoint=Endpoint(model="llama70b", tokenizer=Unknown(text="$MODEL")),
+    ...     load=RandomLoad(num_prompts=64, ignore_eos=True),
+    ...     kept=Kept(metadata=("gpus=8", "note=two words")),
+    ... )
+    >>> print(shell(command))
+    vllm bench serve \
+      --model llama70b \
+      --tokenizer "$MODEL" \
+      --dataset-name random \
+      --num-prompts 64 \
+      --ignore-eos \
+      --metadata gpus=8 'note=two words'
+    """
+    return BREAK.join([command.head, *(" ".join(map(word, line)) for line in command.lines)])
 
 
 def launch_command(deployment: Deployment, model_word: str) -> str:
@@ -23,23 +63,15 @@ def launch_command(deployment: Deployment, model_word: str) -> str:
       --pipeline-parallel-size 2
     """
     arguments = Arguments(layout=deployment.layout, settings=deployment.settings)
-    words = [f"vllm serve {model_word}"]
-    words += [option(name, value) for name, value in arguments.given().items()]
-    return " \\\n  ".join(words)
+    return shell(LaunchCommand(model_word=model_word, arguments=arguments))
 
 
-def option(name: str, value: object) -> str:
-    r"""One engine argument as an option of `vllm serve`.
+def word(text: str | Unknown) -> str:
+    """A word as the shell reads it: what it has to fill in stands in double quotes.
 
-    >>> option("enable_prefix_caching", False)
-    '--no-enable-prefix-caching'
-    >>> option("eplb_config", {"num_redundant_experts": 4})
-    '--eplb-config \'{"num_redundant_experts": 4}\''
+    >>> word("two words"), word(Unknown(text="${LABEL}-c${C}.json"))
+    ("'two words'", '"${LABEL}-c${C}.json"')
     """
-    flag = options()[name].names[0]
-    if value is True:
-        return flag
-    if value is False:
-        return f"--no-{flag.removeprefix('--')}"
-    text = json.dumps(value) if isinstance(value, dict) else str(value)
-    return f"{flag} {shlex.quote(text)}"
+    if isinstance(text, Unknown):
+        return f'"{NEEDS_ESCAPE.sub(ESCAPED, text.text)}"'
+    return shlex.quote(text)

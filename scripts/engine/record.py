@@ -1,0 +1,173 @@
+"""Asks the real vLLM some thousand questions and writes what it says to tests/oracle/recorded/.
+
+    python scripts/engine/record.py
+
+Installs the engine if need be. The questions are the same in every run, so are the files. Needs
+about fifteen minutes; nothing of the package is imported, so nothing of it can colour the answers.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from build_questions import build_questions
+from layouts import DP, PCP, PP, TP, Args, small_layouts
+from made_models import made_models
+from odd_models import odd_models
+from shapes import Config
+from verdict_questions import verdict_questions
+
+Row = dict[str, Any]
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+TARGET = ROOT / "tests" / "oracle" / "recorded"
+SHELVES = (
+    ROOT / "src" / "vllm_parallel" / "catalog" / "models",
+    ROOT / "tests" / "oracle" / "configs",
+    TARGET / "configs",
+)
+MADE_OF_EACH_FAMILY = 10
+MOST_RANKS = 16
+BATCH = 500  # questions a process: one that dies loses no more
+# What a package missing beside the engine says; with it vLLM would say something else.
+ENVIRONMENT = ("Failed to import Ray", "No module named", "Elastic EP with async EPLB requires")
+# The CPU build drops enable_dbo, after which rules of the older runner do not come first.
+AFTER_DBO = ("AuxOutput", "--enable-return-routed-experts", "The moonep")
+# Cuts evenly by every width up to 16, so that each layout has groups.
+SMOOTH_HEADS = 720_720
+
+
+def published() -> dict[str, Config]:
+    """The configs that lie in files, by name; multimodal ones want packages the engine lacks."""
+    files = sorted(file for shelf in SHELVES for file in shelf.glob("*.json"))
+    configs = {file.stem: json.loads(file.read_text("utf-8")) for file in files}
+    return {name: config for name, config in configs.items() if "text_config" not in config}
+
+
+def smooth_models(models: Mapping[str, Config]) -> dict[str, Config]:
+    """Latent attention with experts, which any layout splits, and dense heads that share one KV."""
+    heads = {"num_attention_heads": SMOOTH_HEADS, "hidden_size": SMOOTH_HEADS}
+    return {
+        "smooth-moe": models["deepseek-v2-mini"] | heads | {"num_key_value_heads": SMOOTH_HEADS},
+        "smooth-dense": models["llama-mini"] | heads | {"num_key_value_heads": 1},
+    }
+
+
+def row_question(ask: str, name: str, args: Args) -> Row:
+    """A question about a model of this name."""
+    return {"ask": ask, "model": f"{name}.json", "args": args, "as_bf16": True}
+
+
+def build_question(name: str, args: Args, budget: int) -> Row:
+    """A question about the first and last rank of each stage, and the room they leave."""
+    width = int(str(args.get(TP, 1))) * int(str(args.get(PCP, 1)))
+    stages, replicas = int(str(args.get(PP, 1))), int(str(args.get(DP, 1)))
+    last = (replicas - 1) * stages * width
+    ends = [last + stage * width - 1 for stage in range(1, stages + 1)]
+    question = row_question("build", name, args) | {"available_kv_bytes": budget}
+    return question | ({"more_ranks": ends} if min(stages, width, replicas) > 0 else {})
+
+
+def without_repeats(questions: Iterable[Row]) -> list[Row]:
+    """The questions in the order of their text, each once."""
+    return [json.loads(text) for text in sorted({dumped(question) for question in questions})]
+
+
+def dumped(row: Row) -> str:
+    """A row as its line."""
+    return json.dumps(row, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def engine() -> str:
+    """The python of the engine's venv, installed if it is not."""
+    command = [sys.executable, str(HERE / "install.py")]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def asked(python: str, folder: Path, questions: list[Row]) -> list[Row]:
+    """The answers of one process, in the order of the questions.
+
+    Raises:
+        SystemExit: the process ended before it had answered all.
+    """
+    lines = folder / "questions.jsonl"
+    lines.write_text("".join(f"{dumped(question)}\n" for question in questions), "utf-8")
+    with lines.open("rb") as source, (folder / "errors").open("wb") as errors:
+        command = [python, str(HERE / "ask.py")]
+        done = subprocess.run(
+            command, stdin=source, stdout=subprocess.PIPE, stderr=errors, cwd=folder, check=False
+        )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    if len(answers) != len(questions):
+        tail = (folder / "errors").read_text("utf-8", "replace")[-2000:]
+        raise SystemExit(f"{len(answers)} answers to {len(questions)} questions:\n{tail}")
+    return answers
+
+
+def is_comparable(answer: Row) -> bool:
+    """Whether another machine, and CUDA, would answer the same."""
+    if "error" in answer:
+        return False
+    blind = ENVIRONMENT + (AFTER_DBO if answer["args"].get("enable_dbo") else ())
+    return not (answer.get("message") or "").startswith(blind)
+
+
+def answers(python: str, folder: Path, questions: list[Row]) -> Iterator[Row]:
+    """The comparable answers, with progress on stderr."""
+    start, left_out = time.monotonic(), 0
+    for first in range(0, len(questions), BATCH):
+        for answer in asked(python, folder, questions[first : first + BATCH]):
+            if is_comparable(answer):
+                yield {key: answer[key] for key in answer if key not in ("id", "ask", "as_bf16")}
+            else:
+                left_out += 1
+        count, seconds = min(first + BATCH, len(questions)), time.monotonic() - start
+        progress = f"{count} of {len(questions)} in {seconds:.0f} s, {left_out} not comparable"
+        print(progress, file=sys.stderr, flush=True)
+
+
+def questions_of(models: Mapping[str, Config]) -> dict[str, list[Row]]:
+    """The questions of each file."""
+    verdicts = (row_question("verdict", *asked) for asked in verdict_questions(models))
+    builds = (build_question(*asked) for asked in build_questions(models))
+    groups = (
+        row_question("groups", name, args)
+        for name, grouped in (("smooth-moe", False), ("smooth-dense", True))
+        for args in small_layouts(MOST_RANKS, grouped=grouped)
+    )
+    files: dict[str, Iterable[Row]] = {"verdicts": verdicts, "builds": builds, "groups": groups}
+    return {name: without_repeats(questions) for name, questions in files.items()}
+
+
+def written(name: str, rows: Iterable[Row]) -> None:
+    """Writes a file of rows, sorted."""
+    lines = sorted(dumped(row) for row in rows)
+    (TARGET / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    print(f"{name}: {len(lines)} rows", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Records every file."""
+    on_file = published()
+    made = made_models(MADE_OF_EACH_FAMILY) | odd_models()
+    smooth = smooth_models(on_file)
+    written("configs.jsonl", ({"name": n, "config": c} for n, c in (made | smooth).items()))
+    python = engine()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name, config in (on_file | made | smooth).items():
+            (folder / f"{name}.json").write_text(json.dumps(config), "utf-8")
+        for name, questions in questions_of(on_file | made).items():
+            written(f"{name}.jsonl", answers(python, folder, questions))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Plants small faults in the kernel, one at a time; the fast tests have to find each.
+
+    python scripts/mutants.py [--draw 8 [--seed 1]] [words of names]
+
+Run by `make mutants`. A mutant is data in `scripts/mutants/*.toml`: under the name of a file of the
+package and its own, a text that occurs there exactly once, and what takes its place. Source and
+tests are copied first, so both may be edited meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+PACKAGE: Final = Path("src", "vllm_parallel")
+LISTS: Final = Path(__file__).resolve().with_suffix("")
+# The order in which tests are asked: vLLM's answers before plain sums, few rows before many.
+ORACLES: Final = (
+    "tests/oracle/test_recorded.py",
+    "tests/oracle/**/test_*.py",
+    "tests/test_deployed_verdicts.py",
+    "tests/constraints/test_*.py",
+    "tests/test_*.py",
+)
+# They look at imports, start processes, or ask about words alone.
+LEFT_OUT: Final = ("test_cli", "test_floors", "test_mutants", "test_processes", "test_round_trips")
+PYTEST: Final = (
+    *("-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"),
+    *("-o", "addopts=--strict-markers --strict-config --import-mode=importlib"),
+)
+RECORDED: Final = ("tests/oracle/", "tests/test_deployed_verdicts.py")
+FOUND: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+PASSED, FAILED, NOT_COLLECTED = range(3)  # pytest's exit codes
+LONGEST_SECONDS: Final = 120.0
+AT_ONCE: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """One edit of one file of the package."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+    def planted(self, source: str) -> str | None:
+        """The source with the edit, None if the text does not occur exactly once."""
+        return source.replace(self.old, self.new) if source.count(self.old) == 1 else None
+
+
+def read_mutants() -> list[Mutant]:
+    """Every mutant, in the order of the lists."""
+    return [
+        Mutant(name=name, file=file, **edit)
+        for path in sorted(LISTS.glob("*.toml"))
+        for file, edits in tomllib.loads(path.read_text("utf-8")).items()
+        for name, edit in edits.items()
+    ]
+
+
+def oracles(root: Path) -> list[str]:
+    """The test files, in the order in which they are asked."""
+    found = [path for pattern in ORACLES for path in sorted(root.glob(pattern))]
+    named = [path.relative_to(root).as_posix() for path in found if path.stem not in LEFT_OUT]
+    return list(dict.fromkeys(named))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a mutant; `test` is the first one that failed."""
+
+    mutant: Mutant
+    seconds: float = 0.0
+    test: str | None = None
+    fault: str | None = None
+
+    def __str__(self) -> str:
+        said = f"caught by {self.test}" if self.fault is None else self.fault
+        return f"{self.mutant.file:<28} {self.mutant.name:<36} {said} ({self.seconds:.1f} s)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A copy of the source and the tests, and the folder where edited copies are made."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> Bench:
+        """The copy, as the tree is now."""
+        bare = shutil.ignore_patterns("__pycache__")
+        for name in ("src", "tests"):
+            shutil.copytree(ROOT / name, folder / name, ignore=bare)
+        shutil.copy2(ROOT / "pyproject.toml", folder)
+        return cls(folder=folder)
+
+    def run_tests(self, source: Path) -> subprocess.CompletedProcess[str]:
+        """The oracle tests on this source."""
+        return subprocess.run(
+            [sys.executable, *PYTEST, *oracles(self.folder)],
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": str(source)},
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_SECONDS,
+            check=False,
+        )
+
+    def passes(self) -> bool:
+        """Whether the tests pass without any edit; what they compile is kept for the copies."""
+        run = self.run_tests(self.folder / "src")
+        if run.returncode != PASSED:
+            print(run.stdout, run.stderr, "The tests fail without any mutant.", sep="\n")
+        return run.returncode == PASSED
+
+    def outcome(self, mutant: Mutant) -> Outcome:
+        """Edit a copy of the source, and ask the tests."""
+        path = self.folder / PACKAGE / mutant.file
+        source = mutant.planted(path.read_text("utf-8")) if path.is_file() else None
+        if source is None:
+            return Outcome(mutant=mutant, fault="STALE: its text does not occur exactly once")
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            shutil.copytree(self.folder / PACKAGE.parent, folder, dirs_exist_ok=True)
+            edited = Path(folder) / PACKAGE.name / mutant.file
+            edited.write_text(source, "utf-8")
+            for compiled in edited.parent.glob(f"__pycache__/{edited.stem}.*.pyc"):
+                compiled.unlink()
+            test, fault = self._judge(Path(folder))
+        seconds = time.monotonic() - start
+        return Outcome(mutant=mutant, seconds=seconds, test=test, fault=fault)
+
+    def _judge(self, source: Path) -> tuple[str | None, str | None]:
+        """The test that failed, or what is wrong."""
+        try:
+            run = self.run_tests(source)
+        except subprocess.TimeoutExpired:
+            return None, "TIMED OUT"
+        if run.returncode == PASSED:
+            return None, "SURVIVED"
+        found = FOUND.search(run.stdout)
+        if run.returncode not in (FAILED, NOT_COLLECTED) or found is None:
+            return None, f"UNCLEAR: {run.stdout.strip().splitlines()[-1:]} {run.stderr[-500:]}"
+        return found[1], None
+
+
+def chosen(arguments: argparse.Namespace) -> list[Mutant]:
+    """The mutants to run: all, those with certain words in their names, or some drawn ones."""
+    words: list[str] = arguments.words
+    mutants = [
+        mutant
+        for mutant in read_mutants()
+        if not words or any(word in f"{mutant.file}:{mutant.name}" for word in words)
+    ]
+    if arguments.draw is None:
+        return mutants
+    seed = random.SystemRandom().randrange(10**6) if arguments.seed is None else arguments.seed
+    count = min(arguments.draw, len(mutants))
+    print(f"{count} of {len(mutants)} mutants, drawn by seed {seed}; to repeat it:")
+    print(f"  make mutants DRAW={arguments.draw} SEED={seed}")
+    return random.Random(seed).sample(mutants, count)
+
+
+def run_all(mutants: Sequence[Mutant]) -> int:
+    """Every mutant, two at a time; 1 if one is not caught."""
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        bench = Bench.of(Path(folder))
+        if not bench.passes():
+            return 1
+        outcomes = []
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for outcome in pool.map(bench.outcome, mutants):
+                print(outcome, flush=True)
+                outcomes.append(outcome)
+    faults = [outcome for outcome in outcomes if outcome.fault is not None]
+    answers = sum((outcome.test or "").startswith(RECORDED) for outcome in outcomes)
+    print(
+        f"\n{len(outcomes)} mutants in {time.monotonic() - start:.0f} s: "
+        f"{len(outcomes) - len(faults)} caught, {answers} of them by recorded answers"
+    )
+    for outcome in faults:
+        print("NOT CAUGHT", outcome)
+    return 1 if faults or not outcomes else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Plant faults in the kernel; tests catch each.")
+    parser.add_argument("words", nargs="*", help="run those with one of these words in the name")
+    parser.add_argument("--draw", type=int, help="run so many, drawn by a seed")
+    parser.add_argument("--seed", type=int, help="the seed to draw by")
+    return run_all(chosen(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""The names that catalog models have on the model hub.
+
+`hub.json` lists only names whose config gives the same sizes: a longer context or quantised weights
+under a similar name are another model.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from os.path import exists
+from pkgutil import get_data
+
+from vllm_parallel.catalog.models import is_catalog_name, model_names
+from vllm_parallel.errors import CatalogError, shortened
+
+
+@lru_cache(maxsize=1)
+def hub_names() -> dict[str, tuple[str, ...]]:
+    """The hub's names of each model of the catalog.
+
+    >>> hub_names()["gpt-oss-120b"]
+    ('openai/gpt-oss-120b',)
+    """
+    known = json.loads(get_data(__name__, "hub.json") or b"{}")
+    return {model: tuple(names) for model, names in known.items()}
+
+
+def catalog_name(word: str) -> str | None:
+    """The catalog's name of a model as a command names it: by hub name, or by a folder called so.
+
+    >>> catalog_name("meta-llama/Llama-3.1-70B-Instruct"), catalog_name("/models/Qwen3-32B/")
+    ('llama-3.1-70b', 'qwen3-32b')
+    >>> catalog_name("Qwen/Qwen3-32B-FP8") is None
+    True
+    """
+    last = word.rstrip("/").rpartition("/")[2].lower()
+    if is_catalog_name(last):
+        return last
+    return _by_last_part().get(last)
+
+
+def model_source(word: str) -> str:
+    """What `load_model` takes for a model as a command names it: catalog name or path.
+
+    Raises:
+        CatalogError: neither a path nor a known name.
+
+    >>> model_source("meta-llama/Llama-3.1-8B"), model_source("qwen3-32b")
+    ('llama-3.1-8b', 'qwen3-32b')
+    """
+    if is_catalog_name(word) or exists(word):  # noqa: PTH110  # Path raises where a name is long
+        return word
+    name = catalog_name(word)
+    if name is None:
+        raise CatalogError(
+            subject=f"model {shortened(word)}",
+            problem="is not known",
+            fix=f"give its config.json, or name one of {', '.join(model_names())} with --model",
+        )
+    return name
+
+
+@lru_cache(maxsize=1)
+def _by_last_part() -> dict[str, str]:
+    return {
+        name.rpartition("/")[2].lower(): model
+        for model, names in hub_names().items()
+        for name in names
+    }

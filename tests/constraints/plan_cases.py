@@ -1,0 +1,133 @@
+"""Rules met once layers are built: experts, windows, the PCP manager, the block."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.constraints.asked import Case, sparse
+
+SPARSE: Final = sparse()
+
+PLAN_CASES: Final = (
+    Case(
+        rule="redundant-experts-cap",
+        model="kimi-k2",
+        fails={
+            "dp": 2,
+            "ep": True,
+            "enable_eplb": True,
+            "eplb_config": {"num_redundant_experts": 1024},
+        },
+        passes=(
+            {
+                "dp": 3,
+                "ep": True,
+                "enable_eplb": True,
+                "eplb_config": {"num_redundant_experts": 1023},
+            },
+        ),
+        says="1024 redundant experts are more than 1023.",
+        fix="use at most 1023",
+    ),
+    *(
+        Case(
+            rule="dcp-without-windows",
+            model=name,
+            fails={"tp": 16, "dcp": 2},
+            passes=({"tp": 16, "dcp": 1},),
+            says="DCP not support sliding window.",
+            fix=f"use --decode-context-parallel-size 1: {name} has windowed layers",
+        )
+        for name in ("mistral-sw-7b", "llama4-mini")
+    ),
+    Case(
+        rule="pcp-without-lora",
+        model="deepseek-v3",
+        fails={"tp": 8, "pcp": 2, "enable_lora": True},
+        passes=({"tp": 8, "pcp": 2}, {"tp": 8, "enable_lora": True}),
+        says="MRV2 PCP does not support LoRA yet.",
+        fix="drop --enable-lora",
+    ),
+    Case(
+        rule="pcp-speculative-method",
+        model="deepseek-v3",
+        fails={"tp": 8, "pcp": 2, "speculative_config": {"method": "ngram"}},
+        passes=(
+            {"tp": 8, "pcp": 2, "speculative_config": {"method": "mtp"}},
+            {"tp": 8, "pcp": 2, "speculative_config": {"method": "dspark"}},
+            {"tp": 8, "speculative_config": {"method": "ngram"}},
+        ),
+        says="MRV2 PCP only supports DSpark or single-module MTP speculative decoding.",
+        fix="drop --speculative-config, or use its mtp method",
+    ),
+    Case(
+        rule="pcp-cuda-graphs",
+        model=SPARSE,
+        fails={"tp": 8, "pcp": 2},
+        passes=(
+            {"tp": 8, "pcp": 2, "enforce_eager": True},
+            {"tp": 8, "pcp": 2, "dcp": 2},
+            {"tp": 8},
+        ),
+        says="MRV2 sparse MLA PCP does not support CUDA graphs yet. Set -cc.cudagraph_mode=NONE.",
+        fix="add --enforce-eager, or give -dcp the width of -pcp",
+    ),
+    Case(
+        rule="pcp-dcp-backend",
+        model=SPARSE,
+        fails={"tp": 8, "pcp": 2, "dcp": 2, "dcp_comm_backend": "a2a"},
+        passes=(
+            {"tp": 8, "pcp": 2, "dcp": 2, "dcp_comm_backend": "ag_rs"},
+            {"tp": 8, "pcp": 2, "dcp": 16},
+            {"tp": 8, "dcp": 2, "dcp_comm_backend": "a2a"},
+        ),
+        says="MRV2 PCP + DCP requires dcp_comm_backend='ag_rs'; got 'a2a'.",
+        fix="use --dcp-comm-backend ag_rs",
+    ),
+    *(
+        Case(
+            rule="interleave-divides-block",
+            model="llama-3.1-70b",
+            fails={"tp": 16, "dcp": 2, "cp_kv_cache_interleave_size": tokens} | block,
+            passes=(
+                {"tp": 16, "dcp": 2, "cp_kv_cache_interleave_size": 16},
+                {"tp": 16, "dcp": 2, "cp_kv_cache_interleave_size": 1},
+                {"tp": 16, "dcp": 2, "cp_kv_cache_interleave_size": 32, "block_size": 64},
+                {"tp": 16, "cp_kv_cache_interleave_size": tokens} | block,
+            ),
+            says=f"Block_size({size}) should be greater than or equal to and divisible by "
+            f"cp_kv_cache_interleave_size ({tokens}).",
+            fix=f"use a --cp-kv-cache-interleave-size that divides the block of {size}",
+        )
+        for tokens, block, size in (
+            (3, {}, 16),
+            (32, {}, 16),
+            (64, {"block_size": 32}, 32),
+            (12, {"block_size": 32}, 32),
+        )
+    ),
+    Case(
+        rule="interleave-divides-block",
+        model="deepseek-v3",
+        fails={"tp": 8, "dcp": 8, "cp_kv_cache_interleave_size": 3},
+        passes=(
+            {
+                "tp": 8,
+                "dcp": 8,
+                "cp_kv_cache_interleave_size": 3,
+                "kv_transfer_config": {"kv_connector": "NixlConnector", "kv_role": "kv_both"},
+            },
+        ),
+        says="Block_size(16) should be greater than or equal to and divisible by "
+        "cp_kv_cache_interleave_size (3).",
+        fix="use a --cp-kv-cache-interleave-size that divides the block of 16",
+    ),
+    Case(
+        rule="stages-at-most-layers",
+        model="llama-3.1-8b",
+        fails={"pp": 33},
+        passes=({"pp": 32},),
+        says="33 pipeline stages for 32 layers leave stages empty.",
+        fix="use a --pipeline-parallel-size of at most 32",
+    ),
+)

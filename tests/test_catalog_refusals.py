@@ -1,0 +1,226 @@
+"""Every bad config ends in one line that names the key and the value, the file or the name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.test_catalog import GIVEN, LLAMA, MODELS, YARN, refused
+from vllm_parallel.catalog import is_catalog_name, load_model
+
+Config = Mapping[str, object]
+
+WIDTHS: Final = (
+    "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+    "num_key_value_heads", "max_position_embeddings",
+)  # fmt: skip
+NO_WIDTHS: Final[tuple[tuple[object, str], ...]] = (
+    (-1, "-1"), (0, "0"), (True, "True"), (False, "False"), ("8", "'8'"), ("", "''"), ([8], "[8]"),
+    ([], "[]"), ({}, "{}"), (1.5, "1.5"), (8.0, "8.0"), (float("nan"), "nan"),
+    (float("inf"), "inf"), (2**48, str(2**48)), (10**100, "1000000000000000"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", WIDTHS)
+def test_a_width_is_a_whole_number(key: str) -> None:
+    """The line names key and value, whatever stands in the place of a size."""
+    for value, shown in NO_WIDTHS:
+        assert refused(LLAMA | {key: value}).startswith(f"{GIVEN} has '{key}': {shown}")
+    assert refused({**LLAMA, key: -1}).endswith(f"a whole number from 1 to {2**48 - 1}")
+    assert refused({**LLAMA, key: "8"}).endswith("; it should be a whole number")
+
+
+@pytest.mark.parametrize("key", [key for key in LLAMA if key != "num_key_value_heads"])
+def test_missing_keys(key: str) -> None:
+    """Only the KV heads have a default: as many as there are heads."""
+    for config in ({k: v for k, v in LLAMA.items() if k != key}, LLAMA | {key: None}):
+        text = refused(config)
+        if key == "architectures":
+            assert text == f"{GIVEN} names no architecture; add its 'architectures' list"
+        else:
+            assert text.startswith(f"{GIVEN} lacks '{key}'; it should be a ")
+    kv_heads = load_model(LLAMA | {"num_key_value_heads": None}).kv_heads
+    assert kv_heads == 32
+
+
+BAD: Final[tuple[tuple[Config, str], ...]] = (
+    ({"architectures": "LlamaForCausalLM"}, "has 'architectures': 'LlamaForCausalLM'; it should"),
+    ({"architectures": []}, "names no architecture"),
+    ({"architectures": [None]}, "names no architecture"),
+    ({"architectures": [7]}, "names no architecture"),
+    ({"architectures": ["FooForCausalLM"]}, "is a 'FooForCausalLM', which is not modelled; its"),
+    ({"architectures": ["A\nB"]}, "is a 'A\\nB', which is not modelled"),
+    ({"architectures": ["A" * 500]}, f"is a '{'A' * 38}…, which is not modelled"),
+    ({"vision_config": {}}, "has a vision tower, which is not modelled; leave vision_config out"),
+    ({"torch_dtype": "int8"}, "has the dtype 'int8', which is not modelled; modelled are"),
+    ({"torch_dtype": 16}, "has 'torch_dtype': 16; it should be a string"),
+    ({"num_hidden_layers": 10_001}, "has 10001 layers; at most 10000 are modelled"),
+    ({"num_attention_heads": 33}, "has a hidden size of 4096 for 33 heads; the heads have to"),
+    ({"tie_word_embeddings": "yes"}, "has 'tie_word_embeddings': 'yes'; it should be true or"),
+    ({"tie_word_embeddings": 1}, "has 'tie_word_embeddings': 1; it should be true or false"),
+    ({"hidden_act": "gelu"}, "has the activation 'gelu'; vLLM takes silu alone here"),
+    ({"layer_types": ["full_attention"] * 3}, "has 3 layer_types for 32 layers; give one for each"),
+    ({"layer_types": "full_attention"}, "has 'layer_types': 'full_attention'; it should be a list"),
+    ({"rope_scaling": [1]}, "has 'rope_scaling': [1]; it should be an object"),
+    ({"rope_scaling": "yarn"}, "has 'rope_scaling': 'yarn'; it should be an object"),
+    ({"rope_scaling": {"rope_type": "zebra"}}, "scales rotary positions by 'zebra', which is not"),
+    ({"rope_scaling": {"type": "dynamic"}}, "scales rotary positions by 'dynamic', which is not"),
+    ({"rope_scaling": {"rope_type": 3}}, "rope_scaling has 'rope_type': 3; it should be a string"),
+    ({"rope_scaling": YARN | {"factor": None}}, "rope_scaling lacks 'factor'; it should be a pos"),
+    ({"rope_scaling": YARN | {"factor": float("nan")}}, "rope_scaling has 'factor': nan; it"),
+    ({"rope_scaling": YARN | {"factor": float("inf")}}, "rope_scaling has 'factor': inf; it"),
+    ({"rope_scaling": YARN | {"factor": 0}}, "rope_scaling has 'factor': 0; it should be a posi"),
+    ({"rope_scaling": YARN | {"factor": -4.0}}, "rope_scaling has 'factor': -4.0; it should be"),
+    ({"rope_scaling": YARN | {"factor": True}}, "rope_scaling has 'factor': True; it should be"),
+    ({"rope_scaling": YARN | {"factor": "4"}}, "rope_scaling has 'factor': '4'; it should be a"),
+    ({"rope_scaling": {"rope_type": "linear", "factor": 4}}, "by a whole number, of which vLLM"),
+    (
+        {"rope_scaling": YARN | {"original_max_position_embeddings": 0}},
+        "rope_scaling has 'original_max_position_embeddings': 0; it should be a whole number",
+    ),
+    ({"quantization_config": [4]}, "has 'quantization_config': [4]; it should be an object"),
+    ({"quantization_config": {"quant_method": 4}}, "has 'quant_method': 4; it should be a string"),
+    ({"quantization_config": {"quant_method": "a\nb"}}, "is quantised with 'a\\nb'"),
+    ({"text_config": [1]}, "has 'text_config': [1]; it should be an object"),
+    ({"text_config": {"hidden_size": -5}}, "has 'hidden_size': -5; it should be a whole number"),
+)
+
+
+@pytest.mark.parametrize("change, says", BAD, ids=[says[:40] for _, says in BAD])
+def test_bad_config(change: Config, says: str) -> None:
+    assert says in refused({**LLAMA, **change})
+
+
+def nested(depth: int) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_values_that_cannot_be_shown() -> None:
+    """Numbers and lists that Python itself refuses to print."""
+    for value in (10**5000, -(10**5000), nested(50_000)):
+        assert "'vocab_size'" in refused(LLAMA | {"vocab_size": value})
+        assert "'rope_scaling'" in refused(LLAMA | {"rope_scaling": value})
+
+
+MOE: Final = LLAMA | {
+    "architectures": ["Qwen3MoeForCausalLM"],
+    "num_experts": 16,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 512,
+}
+
+
+@pytest.mark.parametrize("key", ["num_experts", "num_experts_per_tok", "moe_intermediate_size"])
+def test_expert_keys(key: str) -> None:
+    assert f"lacks '{key}'" in refused({k: v for k, v in MOE.items() if k != key})
+    for value in (0, -1, True, "16", 2**60):
+        assert f"has '{key}': {value!r}" in refused(MOE | {key: value})
+    assert load_model(MOE).is_moe
+
+
+@pytest.mark.parametrize("key", ["kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim"])
+def test_latent_keys(key: str) -> None:
+    latent = MOE | {
+        "architectures": ["DeepseekV3ForCausalLM"],
+        "n_routed_experts": 16,
+        "kv_lora_rank": 512,
+        "qk_nope_head_dim": 128,
+        "qk_rope_head_dim": 64,
+        "v_head_dim": 128,
+    }
+    assert load_model(latent).is_latent
+    assert f"lacks '{key}'" in refused({k: v for k, v in latent.items() if k != key})
+
+
+def test_llama_4_layers() -> None:
+    config = json.loads((MODELS / "llama-4-maverick.json").read_text("utf-8"))
+    config.pop("vision_config", None)
+    short = config | {"text_config": config["text_config"] | {"no_rope_layers": [1, 0]}}
+    assert "has 2 no_rope_layers for 48 layers" in refused(short)
+
+
+# Files.
+
+BAD_FILES: Final[tuple[tuple[str, bytes, str], ...]] = (
+    ("empty", b"", "is not JSON (Expecting value"),
+    ("cut", json.dumps(LLAMA).encode()[:-9], "is not JSON ("),
+    ("list", b"[1]", "holds [1]; a config is one JSON object"),
+    ("number", b"5", "holds 5; a config is one JSON object"),
+    ("null", b"null", "holds None; a config is one JSON object"),
+    ("zeros", b"\0" * 16, "is not JSON ("),
+    ("latin-1", '{"name": "é"}'.encode("latin-1"), "is not JSON ('utf-8' codec"),
+    ("binary", bytes(range(128, 256)), "is not JSON ("),
+    ("deep", b"[" * 200_000, "is not JSON (maximum recursion depth"),
+    ("deep-object", b'{"a":' * 200_000, "is not JSON (maximum recursion depth"),
+    ("digits", b'{"vocab_size": ' + b"9" * 5000 + b"}", "is not JSON (Exceeds the limit"),
+)
+
+
+@pytest.mark.parametrize("name, text, says", BAD_FILES, ids=[name for name, _, _ in BAD_FILES])
+def test_bad_file(tmp_path: Path, name: str, text: bytes, says: str) -> None:
+    """The line starts with the path."""
+    file = tmp_path / f"{name}.json"
+    file.write_bytes(text)
+    assert refused(str(file)).startswith(f"{file} {says}")
+
+
+def test_large_file(tmp_path: Path) -> None:
+    """50 MB are refused by their size, unread."""
+    file = tmp_path / "large.json"
+    with file.open("wb") as stream:
+        stream.truncate(50 * 2**20)
+    says = f"{file} has {50 * 2**20} bytes; a config.json has at most 4194304"
+    assert refused(str(file)) == says
+
+
+def test_file_with_a_number_that_is_none(tmp_path: Path) -> None:
+    for word in ("NaN", "Infinity", "-Infinity", "1e999"):
+        file = tmp_path / f"{word}.json"
+        text = json.dumps(LLAMA).replace('"vocab_size": 32000', f'"vocab_size": {word}')
+        file.write_text(text, "utf-8")
+        shown = repr(float(word.replace("Infinity", "inf")))
+        assert refused(str(file)) == (
+            f"{word} has 'vocab_size': {shown}; it should be a whole number"
+        )
+
+
+def test_encodings_that_json_allows(tmp_path: Path) -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32"):
+        file = tmp_path / f"{encoding}.json"
+        file.write_bytes(json.dumps(LLAMA).encode(encoding))
+        assert load_model(str(file)).layers == 32
+
+
+def test_folder_without_a_config(tmp_path: Path) -> None:
+    text = refused(str(tmp_path))
+    assert text.startswith("model '/")
+    assert "llama-3.1-8b" in text
+
+
+def test_line_break_in_a_file_name(tmp_path: Path) -> None:
+    for text in (b"", b"{}", b"[]", json.dumps(LLAMA | {"vocab_size": 0}).encode()):
+        file = tmp_path / f"two\nlines {len(text)}.json"
+        file.write_bytes(text)
+        assert "two" in refused(str(file))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", ".", "..", "~", "/", "//", "\\", "nope", "a/b", "a\\b", "a\0b", "\0", "../llama-3.1-8b",
+        "models/llama-3.1-8b", "..\\models\\llama-3.1-8b", "llama-3.1-8b.json", "llama-3.1-8b\0",
+        "LLAMA-3.1-8B", " llama-3.1-8b", "llama-3.1-8b/", "x" * 300, "x" * 100_000, "é" * 300,
+        "a\nb", "/dev/null", "/proc/self/mem", "\ud800", "%2e%2e", "*",
+    ],
+)  # fmt: skip
+def test_unknown_names(name: str) -> None:
+    """No name reaches a file of the package but the models, and each ends in one line."""
+    assert not is_catalog_name(name)
+    refused(name)

@@ -10,7 +10,7 @@ NEXT := build/site
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site test lint check serve bench mutants
+.PHONY: help site test lint check serve bench mutants engine record diff test-engine
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,10 @@ help:
 	@echo "make serve  show the site while you write, on localhost"
 	@echo "make bench  time the kernel"
 	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
+	@echo "make engine  install the real vLLM outside the checkout, 4 GB (VERSION=0.31.0: that one)"
+	@echo "make record  ask it and write down its answers (VERSION=0.31.0 SAMPLE=1500: into build/)"
+	@echo "make diff  print what changed between two records (FROM=0.31.0 TO=0.32.0 JSON=1: for the site)"
+	@echo "make test-engine  hold site, records and a small server against the real vLLM"
 
 # Compared by content, not by date: a fresh checkout of the same pins needs no network.
 $(STAMP): pyproject.toml constraints.txt
@@ -62,3 +66,18 @@ bench: $(STAMP)
 
 mutants: $(STAMP)
 	$(BIN)/python scripts/mutants.py $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))
+
+# These ask the real vLLM. Where it is not installed, they say so and install it.
+engine: $(STAMP)
+	$(BIN)/python scripts/engine/install.py $(if $(VERSION),--version $(VERSION))
+
+record: $(STAMP)
+	$(BIN)/python scripts/engine/record.py $(if $(VERSION),--version $(VERSION)) $(if $(SAMPLE),--sample $(SAMPLE))
+
+test-engine: $(STAMP) site
+	$(BIN)/python scripts/engine/check.py
+
+# Reads records only; says which one is missing.
+diff: $(STAMP)
+	$(if $(and $(FROM),$(TO)),,$(error make diff FROM=0.31.0 TO=0.32.0))
+	$(BIN)/python scripts/engine/diff.py $(FROM) $(TO) $(if $(JSON),--json)

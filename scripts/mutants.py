@@ -28,23 +28,31 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGE: Final = Path("src", "vllm_parallel")
 LISTS: Final = Path(__file__).resolve().with_suffix("")
-# The order in which tests are asked: vLLM's answers before plain sums, few rows before many.
-ORACLES: Final = (
+ANSWERS: Final = (  # of vLLM
     "tests/oracle/test_recorded.py",
-    "tests/oracle/**/test_*.py",
+    "tests/oracle/recorded",
     "tests/test_deployed_verdicts.py",
-    "tests/constraints/test_*.py",
-    "tests/test_*.py",
 )
-# They look at imports, start processes, or ask about words alone.
-LEFT_OUT: Final = ("test_cli", "test_floors", "test_mutants", "test_processes", "test_round_trips")
+STAGES: Final[dict[str, tuple[str, ...]]] = {
+    "builds": ("-k", "not verdict", *ANSWERS),
+    "verdicts": ("-k", "verdict", *ANSWERS),
+    "rules": ("tests/constraints",),
+    "sums": (
+        *("tests/test_layout.py", "tests/test_kv.py", "tests/test_ledger.py"),
+        *("tests/test_verdict.py", "tests/test_catalog.py", "tests/test_answers.py"),
+        *("tests/test_graph.py", "tests/test_ranks.py", "tests/test_placement.py"),
+    ),
+}
+# The stage that is likeliest to catch a mutant is asked first: most end there.
+USUAL: Final = ("builds", "sums", "verdicts", "rules")
+OF_RULES: Final = ("verdicts", "rules", "builds", "sums")
 PYTEST: Final = (
     *("-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"),
     *("-o", "addopts=--strict-markers --strict-config --import-mode=importlib"),
 )
-RECORDED: Final = ("tests/oracle/", "tests/test_deployed_verdicts.py")
 FOUND: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 PASSED, FAILED, NOT_COLLECTED = range(3)  # pytest's exit codes
+LONGEST_NAME: Final = 100
 LONGEST_SECONDS: Final = 120.0
 AT_ONCE: Final = 2
 
@@ -57,6 +65,11 @@ class Mutant:
     file: str
     old: str
     new: str
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages of tests, in the order in which they are asked."""
+        return OF_RULES if self.file.startswith("constraints/") else USUAL
 
     def planted(self, source: str) -> str | None:
         """The source with the edit, None if the text does not occur exactly once."""
@@ -73,13 +86,6 @@ def read_mutants() -> list[Mutant]:
     ]
 
 
-def oracles(root: Path) -> list[str]:
-    """The test files, in the order in which they are asked."""
-    found = [path for pattern in ORACLES for path in sorted(root.glob(pattern))]
-    named = [path.relative_to(root).as_posix() for path in found if path.stem not in LEFT_OUT]
-    return list(dict.fromkeys(named))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What became of a mutant; `test` is the first one that failed."""
@@ -90,7 +96,7 @@ class Outcome:
     fault: str | None = None
 
     def __str__(self) -> str:
-        said = f"caught by {self.test}" if self.fault is None else self.fault
+        said = f"caught by {(self.test or '')[:LONGEST_NAME]}" if self.fault is None else self.fault
         return f"{self.mutant.file:<28} {self.mutant.name:<36} {said} ({self.seconds:.1f} s)"
 
 
@@ -109,10 +115,10 @@ class Bench:
         shutil.copy2(ROOT / "pyproject.toml", folder)
         return cls(folder=folder)
 
-    def run_tests(self, source: Path) -> subprocess.CompletedProcess[str]:
-        """The oracle tests on this source."""
+    def run_tests(self, stage: str, source: Path) -> subprocess.CompletedProcess[str]:
+        """The tests of one stage on this source."""
         return subprocess.run(
-            [sys.executable, *PYTEST, *oracles(self.folder)],
+            [sys.executable, *PYTEST, *STAGES[stage]],
             cwd=self.folder,
             env=os.environ | {"PYTHONPATH": str(source)},
             capture_output=True,
@@ -123,10 +129,12 @@ class Bench:
 
     def passes(self) -> bool:
         """Whether the tests pass without any edit; what they compile is kept for the copies."""
-        run = self.run_tests(self.folder / "src")
-        if run.returncode != PASSED:
-            print(run.stdout, run.stderr, "The tests fail without any mutant.", sep="\n")
-        return run.returncode == PASSED
+        for stage in STAGES:
+            run = self.run_tests(stage, self.folder / "src")
+            if run.returncode != PASSED:
+                print(run.stdout, run.stderr, "The tests fail without any mutant.", sep="\n")
+                return False
+        return True
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Edit a copy of the source, and ask the tests."""
@@ -141,22 +149,25 @@ class Bench:
             edited.write_text(source, "utf-8")
             for compiled in edited.parent.glob(f"__pycache__/{edited.stem}.*.pyc"):
                 compiled.unlink()
-            test, fault = self._judge(Path(folder))
+            test, fault = self._judge(mutant, Path(folder))
         seconds = time.monotonic() - start
         return Outcome(mutant=mutant, seconds=seconds, test=test, fault=fault)
 
-    def _judge(self, source: Path) -> tuple[str | None, str | None]:
+    def _judge(self, mutant: Mutant, source: Path) -> tuple[str | None, str | None]:
         """The test that failed, or what is wrong."""
-        try:
-            run = self.run_tests(source)
-        except subprocess.TimeoutExpired:
-            return None, "TIMED OUT"
-        if run.returncode == PASSED:
-            return None, "SURVIVED"
-        found = FOUND.search(run.stdout)
-        if run.returncode not in (FAILED, NOT_COLLECTED) or found is None:
-            return None, f"UNCLEAR: {run.stdout.strip().splitlines()[-1:]} {run.stderr[-500:]}"
-        return found[1], None
+        for stage in mutant.stages:
+            try:
+                run = self.run_tests(stage, source)
+            except subprocess.TimeoutExpired:
+                return None, f"TIMED OUT in the {stage}"
+            if run.returncode == PASSED:
+                continue
+            found = FOUND.search(run.stdout)
+            if run.returncode in (FAILED, NOT_COLLECTED) and found is not None:
+                return found[1], None
+            said = " ".join((run.stdout + run.stderr).split())
+            return None, f"UNCLEAR in the {stage}: {said[-300:]}"
+        return None, "SURVIVED"
 
 
 def chosen(arguments: argparse.Namespace) -> list[Mutant]:
@@ -189,7 +200,7 @@ def run_all(mutants: Sequence[Mutant]) -> int:
                 print(outcome, flush=True)
                 outcomes.append(outcome)
     faults = [outcome for outcome in outcomes if outcome.fault is not None]
-    answers = sum((outcome.test or "").startswith(RECORDED) for outcome in outcomes)
+    answers = sum((outcome.test or "").startswith(ANSWERS) for outcome in outcomes)
     print(
         f"\n{len(outcomes)} mutants in {time.monotonic() - start:.0f} s: "
         f"{len(outcomes) - len(faults)} caught, {answers} of them by recorded answers"

@@ -166,7 +166,7 @@ def test_a_call_says_what_fits(capsys: Streams) -> None:
         (b"echo vllm serve m\n", "holds no command of vllm"),
         (b"vllm serve \xff", "is not UTF-8 at byte 11"),
         (b"\n'", "line 2 opens a quote that is never closed; close it with '"),
-        (b"#" * (2**20 + 1), "has 1048577 bytes; at most 1048576 are read"),
+        (b"#" * (2**18 + 1), "has 262145 bytes; at most 262144 are read"),
         (b"[1, 2]\n", "holds no command of vllm"),
         (b"\0\0vllm serve m", "holds no command of vllm"),
     ],

@@ -42,7 +42,7 @@ DEEPSEEK: Final = LLAMA | {
 INVENTED: Final[dict[str, Config]] = {
     "llama, biased and tied": LLAMA
     | {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True},
-    "qwen2": LLAMA | {"architectures": ["Qwen2ForCausalLM"]},
+    "qwen2": LLAMA | {"architectures": ["Qwen2ForCausalLM"], "head_dim": 4},
     "qwen3, biased": LLAMA | {"architectures": ["Qwen3ForCausalLM"], "attention_bias": True},
     "qwen3 experts on some layers": QWEN3_MOE,
     "qwen3 experts, tied": QWEN3_MOE | {"tie_word_embeddings": True},

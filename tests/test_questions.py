@@ -174,7 +174,7 @@ def test_a_batch_goes_on() -> None:
         '{"id": {"a": 1}, "model": "llama-3.1-8b", "args": {"nnodes": 0}, "ask": ["verdict"]}',
         '{"id": 3, "model": "llama-3.1-8b"',
     ]
-    rows = list(answers(lines))
+    rows = [row for row, _ in answers(lines)]
     assert [row["id"] for row in rows] == [1, None, None, None, [5], None, None, {"a": 1}, None]
     assert [sorted(row) for row in rows] == [
         ["id", "verdict"], ["error", "id"], ["error", "id"], ["error", "id"], ["error", "id"],
@@ -191,12 +191,12 @@ def test_a_batch_goes_on() -> None:
 
 def test_lines_too_long_or_too_deep() -> None:
     """Every depth is answered: also those that can be read and not be printed again."""
-    assert next(answers(["x" * (4 * 2**20 + 1)]))["error"] == (
+    assert next(answers(["x" * (4 * 2**20 + 1)]))[0]["error"] == (
         "line 1 has 4194305 characters; send a path"
     )
     config = json.dumps(MINI)
     deep = [f'{{"model": {config.replace("7", "[" * n + "]" * n)}}}' for n in range(850, 1000)]
     deep += [f'{{"model": "llama-3.1-8b", "rank": {"[" * n}{"]" * n}}}' for n in (10, 990, 10**6)]
-    rows = list(answers(deep))
+    rows = [row for row, _ in answers(deep)]
     assert len(rows) == len(deep)
     assert all("error" in row for row in rows)

@@ -6,6 +6,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 import pytest
+from markdown import Markdown
 
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Cluster
@@ -46,14 +47,24 @@ def test_markdown_tables() -> None:
     """A bar in a cell is no column; code spans hold any run of backticks."""
     shown = markdown.table(("a", "b|c"), [("1|2", "x"), (NASTY, "")], right=(1,))
     lines = shown.split("\n")
-    assert lines[0] == "| a | b&#124;c |"
+    assert lines[0] == r"| a | b\|c |"
     assert lines[1] == "|---|---:|"
-    assert lines[2] == "| 1&#124;2 | x |"
-    assert all(line.count("|") == 3 for line in lines)
+    assert lines[2] == r"| 1\|2 | x |"
+    assert all(line.replace(r"\|", "").count("|") == 3 for line in lines)
     assert markdown.code("a") == "`a`"
     assert markdown.code("a`b") == "`` a`b ``"
     assert markdown.code("``") == "``` `` ```"
     assert markdown.code("two\nlines") == "`two lines`"
+
+
+@pytest.mark.parametrize("cell", ["a|b", "a b", markdown.code("a|b"), markdown.code("*a*|<b>")])
+def test_markdown_cells_show_what_they_hold(cell: str) -> None:
+    """A cell is one cell, and a code span shows its text."""
+    shown = Markdown(extensions=["tables"]).convert(markdown.table(("head",), [(cell,)]))
+    cells = list(ET.fromstring(shown).iter("td"))
+    assert len(cells) == 1
+    assert "".join(cells[0].itertext()) in (cell, cell.strip("`"))
+    assert all(part.tag == "code" for part in cells[0])
 
 
 def test_terminal_tables() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -65,6 +68,8 @@ FOUND: Final[tuple[tuple[str, list[str]], ...]] = (
             "1: vllm bench serve",
         ],
     ),
+    ("vllm-parallel check --json -- vllm serve m",
+     ["1: vllm-parallel check --json -- vllm serve m", "1: vllm serve m"]),
     ("vllm serve <model> --url=http://<host>:1", ["1: vllm serve '<model>' '--url=http://<host>:1'"]),
     ("pip install vllm serve\necho 'vllm serve m'\ngrep vllm serve.log", []),
 )  # fmt: skip
@@ -89,10 +94,10 @@ def test_commands_are_found(text: str, expected: list[str]) -> None:
         ("a\ndone", "line 2 has 'done' without its beginning; drop it"),
         ("{ " * 5000, "line 1 begins a text nested too deep; simplify it"),
         ("$((" + "(" * 9000, "line 1 opens a ( that is never closed; close it with )"),
-        ("x" * 2**21, "line 1 begins a text of 2097152 characters; at most 1048576 are read"),
-        ("for a in {1..200}; do for b in {1..200}; do c; done; done", "after 10000 commands"),
+        ("x" * 2**19, "line 1 begins a text of 524288 characters; at most 262144 are read"),
+        ("for a in {1..200}; do for b in {1..200}; do c; done; done", "after 65536 words"),
         ("A=xx; for a in {1..40}; do A=$A$A; done", "makes a word of"),
-        ("A=(x y); for a in {1..40}; do A+=(${A[@]}); done", "at most 65536 are read"),
+        ("A=(x y); for a in {1..40}; do A+=(${A[@]}); done", "shorten the loops"),
     ],
 )  # fmt: skip
 def test_text_that_is_unreadable_or_endless(text: str, says: str) -> None:
@@ -108,3 +113,36 @@ def test_call_in_words_or_in_one() -> None:
         "vllm serve 'a b'"
     ]
     assert of_words(["ls"]) == ()
+
+
+GUIDE: Final = Path(__file__).parent / "fixtures" / "commands" / "guide.sh"
+BASH: Final = shutil.which("bash")
+# Texts that leave nothing open, so that a shell can be asked.
+WHOLE: Final = (
+    GUIDE.read_text(encoding="utf-8"),
+    "vllm serve 'a b' \"c d\" e\\ f 'it'\\''s' \"\" $'a\\'b' \"\\$x \\\"y\\\" \\z\"",
+    'A=\'-tp  8 \'; B="x${A}y"; vllm serve m $A "$A" a$A $B "$B"',
+    'A=(1 \'2 3\' "4"); A+=(5); vllm serve ${A[@]} "${A[@]}" "a${A[@]}b" $A "${A[*]}" ${A[0]}',
+    'E=; A=(); vllm serve $E "$E" "${A[@]}" a$E"" ${E:-b} ${E-c} ${U:-d e} "${U:-f g}" ${E:+h}',
+    "N=7; M=$(( (N + 1) * 2 - N % 4 / 2 )); vllm serve $M $((M>9?1:0)) $((!N)) $((-7/2)) $((-7%3))",
+    "for A in 1 '2 3' $'4'; do for B in {3..1}; do vllm serve \"$A\" $B; done; done; vllm serve $A",
+    'f() { local a=$1; shift; vllm serve $a "$@" $#; }; f 1 \'2 3\'; f 4; g() { f 5 "$@"; }; g 6',
+    "A=1; (A=2; vllm serve $A); vllm serve $A; { A=3; }; vllm serve $A; A=4 vllm serve $A",
+    'A=a; A+=b; export B="$A c"; vllm serve "$B" # $A\nvllm serve a#b \'#c\' \\# ${A}#d',
+    "cat <<EOF > /dev/null\nvllm '\nEOF\nvllm serve a \\\n  b 2>&1 > /dev/null \\\n  c",
+    "true && vllm serve 1; ! vllm serve 2; if true; then vllm serve 3 | cat; fi",
+)
+
+
+@pytest.mark.skipif(BASH is None, reason="needs bash")
+@pytest.mark.parametrize("text", WHOLE, ids=range(len(WHOLE)))
+def test_bash_passes_the_same_words(text: str, tmp_path: Path) -> None:
+    """The oracle: a shell that runs the text, with a `vllm` that only writes down its words."""
+    (tmp_path / "results" / "qwen").mkdir(parents=True)
+    log = tmp_path / "log"
+    stub = f'vllm() {{ printf "%s\\0" "$@" END >> {log}; }}\n'
+    run = [str(BASH), "-c", f"{stub}{text}"]
+    subprocess.run(run, cwd=tmp_path, env={"PATH": ""}, capture_output=True, check=False)
+    passed = [call.split("\0")[:-1] for call in log.read_text("utf-8").split("END\0")[:-1]]
+    ours = [[*one.name.split(), *(word.text for word in one.words)] for one in find(text)]
+    assert passed == ours

@@ -89,7 +89,7 @@ def is_full(config: Config) -> bool:
 
 def block_bytes(config: Config, args: Args) -> int:
     """Bytes of one block on the stage with most layers, under plain full attention in BF16."""
-    tp, pp = int(str(args.get(TP, 1))), int(str(args.get(PP, 1)))
+    tp, pp = int(args.get(TP, 1)), int(args.get(PP, 1))
     layers = -(-int(config["num_hidden_layers"]) // pp)
     if is_latent(config):
         return layers * BLOCK * 2 * (int(config["kv_lora_rank"]) + int(config["qk_rope_head_dim"]))

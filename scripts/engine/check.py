@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from on_site import ShownCommand, launches, shown_commands
 from served import Served, pool_line, serve
 from vllm_parallel.answers import answer
 
@@ -45,7 +46,7 @@ def engine() -> str:
     return done.stdout.strip().splitlines()[-1]
 
 
-def asked(python: str, script: str, questions: Sequence[Row]) -> list[Row]:
+def asked(python: str, script: str, questions: Sequence[object]) -> list[Row]:
     """The engine's answers to questions, in their order."""
     done = subprocess.run(
         [python, str(HERE / script)],
@@ -56,6 +57,27 @@ def asked(python: str, script: str, questions: Sequence[Row]) -> list[Row]:
         check=False,
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def of_site(python: str, commands: Sequence[ShownCommand]) -> Iterator[str]:
+    """What vLLM's parser or its config says of a shown command otherwise than the package."""
+    shown = [one for one in commands if one.words is not None]
+    parsed = asked(python, "parse.py", [one.words for one in shown])
+    if len(parsed) != len(shown):
+        yield f"{len(shown)} commands, {len(parsed)} of them parsed"
+    launched: list[tuple[ShownCommand, Row]] = []
+    for one, reply in zip(shown, parsed, strict=False):
+        if reply["taken"] != (not one.review.reading.faults):
+            said = "takes" if reply["taken"] else "does not take"
+            yield f"{one.place}: {one.command.text}: vLLM {said} it, the package says otherwise"
+        elif reply["taken"] and one.model is not None:
+            question = {"ask": "verdict", "model": one.model, "as_bf16": True}
+            launched.append((one, whole({**question, "args": reply["args"]})))
+    for (one, _), reply in zip(
+        launched, asked(python, "ask.py", [row for _, row in launched]), strict=True
+    ):
+        if reply.get("message", reply.get("error")) != one.refusal:
+            yield f"{one.place}: {one.command.text}: vLLM says {reply}, not {one.refusal!r}"
 
 
 def sampled(python: str, draw: random.Random, size: int) -> Iterator[str]:
@@ -137,9 +159,14 @@ def main() -> int:
     parser.add_argument("--no-server", action="store_true")
     given = parser.parse_args()
     python = engine()
+    commands = shown_commands()
+    failures = list(of_site(python, commands))
+    count = f"{len(commands)} commands, {launches(commands)} of them launches"
+    print(f"the site's {count}: {len(failures)} differences", flush=True)
     print(f"seed {given.seed}, {given.sample} recorded answers of each kind")
-    failures = list(sampled(python, random.Random(given.seed), given.sample))
-    print(f"recorded answers: {len(failures)} differences")
+    found = list(sampled(python, random.Random(given.seed), given.sample))
+    print(f"recorded answers: {len(found)} differences", flush=True)
+    failures += found
     if not given.no_server:
         with tempfile.TemporaryDirectory() as folder:
             found = list(of_server(serve(python, Path(folder))))

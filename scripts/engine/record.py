@@ -1,23 +1,33 @@
-"""Asks the real vLLM some thousand questions and writes what it says to tests/oracle/recorded/.
+"""Asks the real vLLM some thousand questions and writes down what it says.
 
-    python scripts/engine/record.py
+    python scripts/engine/record.py [--version 0.31.0] [--sample 1500]
 
+Answers of the release that the site is about go to tests/oracle/recorded/, its options to
+src/vllm_parallel/engine/flags.json; another release's, and any sample, to build/record/<version>/.
 Installs the engine if need be. The questions are the same in every run, so are the files. Needs
 about fifteen minutes; nothing of the package is imported, so nothing of it can colour the answers.
+
+A sample asks so many verdicts, and a seventh as many builds and groups, the same in every run.
+Questions that got no answer, or one that only this machine would give, go to left_out.jsonl.
 """
 
 from __future__ import annotations
 
+import argparse
+import hashlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from build_questions import build_questions
+from install import RELEASE
 from layouts import DP, PCP, PP, TP, Args, small_layouts
 from made_models import made_models
 from odd_models import odd_models
@@ -29,6 +39,8 @@ Row = dict[str, Any]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TARGET = ROOT / "tests" / "oracle" / "recorded"
+FLAGS = ROOT / "src" / "vllm_parallel" / "engine" / "flags.json"
+OTHERS = ROOT / "build" / "record"
 SHELVES = (
     ROOT / "src" / "vllm_parallel" / "catalog" / "models",
     ROOT / "tests" / "oracle" / "configs",
@@ -39,10 +51,54 @@ MOST_RANKS = 16
 BATCH = 500  # questions a process: one that dies loses no more
 # What a package missing beside the engine says; with it vLLM would say something else.
 ENVIRONMENT = ("Failed to import Ray", "No module named", "Elastic EP with async EPLB requires")
+# A child that was killed or had too little time says nothing about vLLM.
+TROUBLE = ("the process died", "no answer in")
 # The CPU build drops enable_dbo, after which rules of the older runner do not come first.
 AFTER_DBO = ("AuxOutput", "--enable-return-routed-experts", "The moonep")
 # Cuts evenly by every width up to 16, so that each layout has groups.
 SMOOTH_HEADS = 720_720
+BUILDS_IN_SAMPLE = 7  # one for so many verdicts, as it takes so much longer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One run: which release is asked, how much, and where its answers go."""
+
+    release: str
+    sample: int | None
+    target: Path
+    left_out: list[Row] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, words: list[str], environ: Mapping[str, str]) -> Record:
+        """The run that a command line asks for."""
+        parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+        parser.add_argument("--version", default=environ.get("VLLM_PARALLEL_RELEASE") or RELEASE)
+        parser.add_argument("--sample", type=int, help="how many verdicts; all unless given")
+        parser.add_argument("--out", type=Path, help="another folder for the answers")
+        given = parser.parse_args(words)
+        is_contract = given.version == RELEASE and given.sample is None
+        target = given.out or (TARGET if is_contract else OTHERS / given.version)
+        return cls(release=given.version, sample=given.sample, target=target.absolute())
+
+    @property
+    def is_contract(self) -> bool:
+        """Whether the answers are those that the tests hold the package against."""
+        return self.target == TARGET
+
+    def drawn(self, name: str, questions: list[Row]) -> list[Row]:
+        """The questions, or of a sample those that its hash puts first, in their order."""
+        if self.sample is None:
+            return questions
+        size = self.sample if name == "verdicts" else self.sample // BUILDS_IN_SAMPLE
+        first = sorted(questions, key=lambda row: hashlib.sha256(dumped(row).encode()).digest())
+        return sorted(first[:size], key=dumped)
+
+    def written(self, name: str, rows: Iterable[Row]) -> None:
+        """Writes a file of rows, sorted."""
+        lines = sorted(dumped(row) for row in rows)
+        (self.target / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        print(f"{name}: {len(lines)} rows", file=sys.stderr, flush=True)
 
 
 def published() -> dict[str, Config]:
@@ -68,8 +124,8 @@ def row_question(ask: str, name: str, args: Args) -> Row:
 
 def build_question(name: str, args: Args, budget: int) -> Row:
     """A question about the first and last rank of each stage, and the room they leave."""
-    width = int(str(args.get(TP, 1))) * int(str(args.get(PCP, 1)))
-    stages, replicas = int(str(args.get(PP, 1))), int(str(args.get(DP, 1)))
+    width = args.get(TP, 1) * args.get(PCP, 1)
+    stages, replicas = args.get(PP, 1), args.get(DP, 1)
     last = (replicas - 1) * stages * width
     ends = [last + stage * width - 1 for stage in range(1, stages + 1)]
     question = row_question("build", name, args) | {"available_kv_bytes": budget}
@@ -86,9 +142,9 @@ def dumped(row: Row) -> str:
     return json.dumps(row, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def engine() -> str:
+def engine(release: str) -> str:
     """The python of the engine's venv, installed if it is not."""
-    command = [sys.executable, str(HERE / "install.py")]
+    command = [sys.executable, str(HERE / "install.py"), "--version", release]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
@@ -96,7 +152,7 @@ def asked(python: str, folder: Path, questions: list[Row]) -> list[Row]:
     """The answers of one process, in the order of the questions.
 
     Raises:
-        SystemExit: the process ended before it had answered all.
+        SystemExit: the process ended before it had answered all, or a child of it was killed.
     """
     lines = folder / "questions.jsonl"
     lines.write_text("".join(f"{dumped(question)}\n" for question in questions), "utf-8")
@@ -106,6 +162,9 @@ def asked(python: str, folder: Path, questions: list[Row]) -> list[Row]:
             command, stdin=source, stdout=subprocess.PIPE, stderr=errors, cwd=folder, check=False
         )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
+    trouble = [row for row in answers if (row.get("message") or "").startswith(TROUBLE)]
+    if trouble:
+        raise SystemExit(f"start again on a quieter machine: {dumped(trouble[0])}")
     if len(answers) != len(questions):
         tail = (folder / "errors").read_text("utf-8", "replace")[-2000:]
         raise SystemExit(f"{len(answers)} answers to {len(questions)} questions:\n{tail}")
@@ -120,17 +179,18 @@ def is_comparable(answer: Row) -> bool:
     return not (answer.get("message") or "").startswith(blind)
 
 
-def answers(python: str, folder: Path, questions: list[Row]) -> Iterator[Row]:
-    """The comparable answers, with progress on stderr."""
-    start, left_out = time.monotonic(), 0
+def answers(python: str, folder: Path, questions: list[Row], left_out: list[Row]) -> Iterator[Row]:
+    """The comparable answers, with progress on stderr; the others are put into `left_out`."""
+    start = time.monotonic()
     for first in range(0, len(questions), BATCH):
-        for answer in asked(python, folder, questions[first : first + BATCH]):
+        batch = questions[first : first + BATCH]
+        for question, answer in zip(batch, asked(python, folder, batch), strict=True):
             if is_comparable(answer):
                 yield {key: answer[key] for key in answer if key not in ("id", "ask", "as_bf16")}
             else:
-                left_out += 1
+                left_out.append(question | {"said": answer.get("error") or answer["message"]})
         count, seconds = min(first + BATCH, len(questions)), time.monotonic() - start
-        progress = f"{count} of {len(questions)} in {seconds:.0f} s, {left_out} not comparable"
+        progress = f"{count} of {len(questions)} in {seconds:.0f} s, {len(left_out)} not comparable"
         print(progress, file=sys.stderr, flush=True)
 
 
@@ -147,26 +207,37 @@ def questions_of(models: Mapping[str, Config]) -> dict[str, list[Row]]:
     return {name: without_repeats(questions) for name, questions in files.items()}
 
 
-def written(name: str, rows: Iterable[Row]) -> None:
-    """Writes a file of rows, sorted."""
-    lines = sorted(dumped(row) for row in rows)
-    (TARGET / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    print(f"{name}: {len(lines)} rows", file=sys.stderr, flush=True)
+def record_flags(python: str, record: Record) -> None:
+    """Writes the options of vLLM's commands."""
+    # The contract's table lies in the package, whose wheel has to carry it.
+    target = FLAGS if record.is_contract else record.target / "flags.json"
+    command = [python, str(HERE / "flags.py")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
+    target.write_text(done.stdout, "utf-8")
+    print(f"{target.name}: vLLM {record.release}", file=sys.stderr, flush=True)
 
 
 def main() -> None:
     """Records every file."""
+    record = Record.of(sys.argv[1:], os.environ)
+    record.target.mkdir(parents=True, exist_ok=True)
+    python = engine(record.release)
+    record_flags(python, record)
     on_file = published()
     made = made_models(MADE_OF_EACH_FAMILY) | odd_models()
     smooth = smooth_models(on_file)
-    written("configs.jsonl", ({"name": n, "config": c} for n, c in (made | smooth).items()))
-    python = engine()
+    rows = ({"name": name, "config": config} for name, config in (made | smooth).items())
+    record.written("configs.jsonl", rows)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for name, config in (on_file | made | smooth).items():
             (folder / f"{name}.json").write_text(json.dumps(config), "utf-8")
         for name, questions in questions_of(on_file | made).items():
-            written(f"{name}.jsonl", answers(python, folder, questions))
+            drawn = record.drawn(name, questions)
+            found = answers(python, folder, drawn, record.left_out)
+            record.written(f"{name}.jsonl", found)
+    if not record.is_contract:
+        record.written("left_out.jsonl", record.left_out)
 
 
 if __name__ == "__main__":

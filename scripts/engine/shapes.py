@@ -28,7 +28,7 @@ def divisors(number: int) -> list[int]:
 def rope_of(dice: Dice, positions: int) -> Config:
     """The keys of a rotary setting, in old and new spellings; half of the models have none."""
     theta = dice.pick((10000.0, 500000.0, 1000000.0))
-    scaled = (
+    scaled: tuple[Config, ...] = (
         {"rope_type": "linear", "factor": dice.pick((2.0, 4.0, 2.5))},
         {"type": "linear", "factor": dice.pick((1.5, 8.0))},
         {
@@ -49,7 +49,7 @@ def rope_of(dice: Dice, positions: int) -> Config:
         return {"rope_theta": theta} | dice.pick(({}, {"rope_scaling": None}))
     if kind == "old":
         return {"rope_theta": theta, "rope_scaling": dice.pick(scaled)}
-    plain = {"rope_type": "default"}
+    plain: Config = {"rope_type": "default"}
     chosen = dice.pick((plain, *(each for each in scaled if "rope_type" in each)))
     return {"rope_parameters": chosen | {"rope_theta": theta}}
 

@@ -151,6 +151,7 @@ verified = Verified(
     gpus=len(gpu_names()),
 )
 release = RELEASE
+settings = SETTINGS
 vocabulary_multiple = VOCABULARY_MULTIPLE
 claim_count = count()
 overhead = gib(ASSUMED_OVERHEAD_BYTES, 1)

@@ -22,7 +22,7 @@ from shown import (
     rows_of,
     snippet,
 )
-from vllm_parallel.cli import parsed
+from vllm_parallel.cli import parsed, question_of
 from vllm_parallel.constraints import RULES
 from vllm_parallel.engine.commands import OURS, Command
 from vllm_parallel.engine.options import nearest
@@ -67,12 +67,11 @@ class Judge:
         rows = [Row(text=text, place=f"{name}:{n}") for n, text in snippet(path, None)]
         found = in_shell(rows, Shell()) if path.suffix in (".sh", ".bash") else in_lines(rows)
         for shown in found:
-            where = self._pages(name)
             for line, complaint in flag_faults(shown):
-                yield f"{shown.row_at(line)}{where}: {complaint}"
+                yield f"{shown.row_at(line)}{self._pages(name)}: {complaint}"
             refusal = refusal_of(shown.command, Marks()) if shown.command else None
             if refusal is not None and refusal.rule:
-                self._refused[shown.row.place] = f"{shown.row}{where}: {refusal.text}"
+                self._refused[shown.row.place] = f"{shown.row}: {refusal.text}"
 
     def html(self, html: str, page: str) -> Iterator[str]:
         """Complaints about a built page: what only it shows, and refusals it does not quote."""
@@ -129,7 +128,7 @@ class Judge:
             in_shell([Row(text=text, place="") for text in above], shell)
 
     def _pages(self, name: str) -> str:
-        """Which pages show a snippet."""
+        """The first page that shows a snippet."""
         for path in sorted((self.root / "docs").rglob("*.md")):
             for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 if f'--8<-- "{name}' in text:
@@ -179,10 +178,15 @@ def flag_faults(shown: Shown) -> Iterator[tuple[int, str]]:
 
 
 def own_faults(command: Command) -> Iterator[str]:
-    """What this package's own parser says of a call; what the shell fills in counts as 1."""
+    """What this package's own parser says of a call; what the shell fills in counts as 1.
+
+    Values of `plan` are read too, where none is left to the shell.
+    """
     words = [word.text if word.known else "1" for word in command.words if word.text != "..."]
     try:
-        parsed([*command.name.split(), *words])
+        given = parsed([*command.name.split(), *words])
+        if command.name == "plan" and all(word.known for word in command.words):
+            question_of(given)
     except VllmParallelError as error:
         yield str(error)
     except SystemExit:

@@ -91,12 +91,18 @@ def answer(question: Json) -> dict[str, object]:
     ...     "ask": ["verdict"]})["verdict"]["stage"]
     'config'
     """
+    return judged(question)[0]
+
+
+def judged(question: Json) -> tuple[dict[str, object], bool]:
+    """The answer, and whether vLLM starts: false also of a question that cannot be read."""
     head: dict[str, object] = {"id": question.get("id")}
     try:
         asked = Question.of(question)
-        return head | parts(asked, Verdict.of(asked.deployment, asked.available_kv_bytes))
+        verdict = Verdict.of(asked.deployment, asked.available_kv_bytes)
+        return head | parts(asked, verdict), verdict.accepted
     except VllmParallelError as error:
-        return head | {"error": str(error)}
+        return head | {"error": str(error)}, False
 
 
 def parts(question: Question, verdict: Verdict) -> dict[str, object]:
@@ -186,14 +192,14 @@ def capacity_of(verdict: Verdict) -> dict[str, object] | None:
     }
 
 
-def answers(lines: Iterable[str]) -> Iterator[dict[str, object]]:
-    """An answer for each line of questions; blank lines are passed over."""
+def answers(lines: Iterable[str]) -> Iterator[tuple[dict[str, object], bool]]:
+    """What `judged` says of each line of questions; blank lines are passed over."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                yield answer(_question(line, number))
+                yield judged(_question(line, number))
             except ParseError as error:
-                yield {"id": None, "error": str(error)}
+                yield {"id": None, "error": str(error)}, False
 
 
 def _question(line: str, number: int) -> Json:

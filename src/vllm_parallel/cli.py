@@ -11,8 +11,8 @@ from typing import Final, NoReturn
 
 from vllm_parallel.answers import Json, Question, answers, parts
 from vllm_parallel.catalog import is_catalog_name, model_source
-from vllm_parallel.engine.options import Option, nearest, options
-from vllm_parallel.engine.values import READERS, hyphened, json_object
+from vllm_parallel.engine.options import Option, named, nearest, options
+from vllm_parallel.engine.values import hyphened, value_of
 from vllm_parallel.errors import ParseError, VllmParallelError
 from vllm_parallel.verdict import Verdict
 
@@ -57,7 +57,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         ParseError: a call that the parser does not take.
 
     >>> parsed(["plan", "llama-3.1-8b", "-tp", "2"]).tensor_parallel_size
-    2
+    '2'
     """
     words, call = list(arguments), None
     if words[:1] == ["check"] and "--" in words:
@@ -71,10 +71,8 @@ def run_batch(_: argparse.Namespace) -> int:
     """One answer a line, in the order of the questions; 1 if one was refused or not read."""
     code = ACCEPTED
     stream = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
-    for row in answers(stream):
-        verdict = row.get("verdict")
-        if "error" in row or (isinstance(verdict, dict) and not verdict["accepted"]):
-            code = REFUSED
+    for row, starts in answers(stream):
+        code = code if starts else REFUSED
         sys.stdout.write(json.dumps(row) + "\n")
     return code
 
@@ -128,7 +126,11 @@ def terms_of(given: argparse.Namespace) -> Json:
 def question_of(given: argparse.Namespace) -> Json:
     """The question that a call of `plan` asks."""
     values = vars(given)
-    args = {name: values[name] for name in options() if values.get(name) is not None}
+    args = {
+        name: _read(options()[name], value)
+        for name, value in values.items()
+        if name in options() and value is not None
+    }
     return {"model": given.model, "args": args, **terms_of(given)}
 
 
@@ -184,16 +186,16 @@ def _add_plan(plan: argparse.ArgumentParser, words: Sequence[str]) -> None:
     plan.add_argument("--ask", action="append", help="only this part of the answer")
     plan.add_argument("--json", action="store_true", help="print the answer as JSON")
     ours = {name for action in plan._actions for name in action.option_strings}  # noqa: SLF001
-    theirs = {name for option in options().values() for name in option.names}
+    theirs = named()
     asked = {word.partition("=")[0] for word in words if _is_option(word)}
-    for word in sorted(asked - ours - theirs):
+    for word in sorted(asked - ours - theirs.keys()):
         raise ParseError(place=word, problem="is no option", fix=nearest(word, [*ours, *theirs]))
     # vLLM has over 300 options; a parser of those asked for starts in a tenth of the time.
     everything = not asked.isdisjoint(("-h", "--help"))
     group = plan.add_argument_group("vllm serve", "vLLM's own options, spelled as there")
-    for option in options().values():
-        if everything or not asked.isdisjoint(option.names):
-            _add_option(group, option)
+    found = {theirs[word].dest: theirs[word] for word in asked & theirs.keys()}
+    for option in (options() if everything else found).values():
+        _add_option(group, option)
 
 
 def _is_option(word: str) -> bool:
@@ -209,5 +211,11 @@ def _add_option(group: argparse._ArgumentGroup, option: Option) -> None:
         if off:
             group.add_argument(*off, dest=option.dest, action="store_false", default=None)
         return
-    kind = json_object if option.kind == "json" else READERS.get(option.kind, str)
-    group.add_argument(*option.names, dest=option.dest, type=kind, nargs=option.nargs, metavar="X")
+    group.add_argument(*option.names, dest=option.dest, nargs=option.nargs, metavar="X")
+
+
+def _read(option: Option, given: object) -> object:
+    """The value of the words given to an option."""
+    if isinstance(given, list):
+        return [value_of(option, word) for word in given]
+    return value_of(option, given) if isinstance(given, str) else given

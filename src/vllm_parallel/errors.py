@@ -15,7 +15,11 @@ LONGEST_VALUE: Final = 40
 
 
 class VllmParallelError(ValueError):
-    """Base of all errors that this package raises on purpose."""
+    """Base of all errors that this package raises on purpose.
+
+    >>> issubclass(LayoutError, VllmParallelError), issubclass(VllmParallelError, ValueError)
+    (True, True)
+    """
 
 
 class LayoutError(VllmParallelError):

@@ -321,7 +321,11 @@ def _gated_biases(width: Part, hidden: int, dtype: Dtype) -> tuple[Weight, ...]:
 
 
 def _experts(e: Experts, hidden: int, dtype: Dtype) -> tuple[Weight, ...]:
-    """Source: vllm/model_executor/layers/fused_moe/layer.py, FusedMoE.create_weights (v0.32.0)."""
+    """Weights of a layer's experts and its router.
+
+    Source: vllm/model_executor/layers/fused_moe/unquantized_fused_moe_method.py,
+    create_weights (v0.32.0)
+    """
     count = (Part(e.count, 1, Split.EXPERTS, "experts"),)
     width = Part(e.intermediate, 1, Split.EXPERT_WIDTH, "columns of an expert")
     router = e.router_dtype or dtype

@@ -8,7 +8,10 @@ from itertools import accumulate
 
 
 class Axis(StrEnum):
-    """One way of splitting; the value names its group as vLLM's process groups do."""
+    """One way of splitting; the value names its group as vLLM's process groups do.
+
+    Source: vllm/distributed/parallel_state.py, initialize_model_parallel (v0.32.0)
+    """
 
     TP = "tp"
     PP = "pp"

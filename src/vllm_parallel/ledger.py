@@ -174,7 +174,10 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What the service holds: `engines` pools like the tightest one."""
+    """What the service holds: `engines` pools like the tightest one.
+
+    Source: vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs (v0.32.0)
+    """
 
     pool: Pool
     engines: int

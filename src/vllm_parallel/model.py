@@ -110,7 +110,7 @@ class Experts:
 
     `shared_intermediate` is the width of all shared experts together, 0 without.
 
-    Source: vllm/model_executor/layers/fused_moe/layer.py, FusedMoE (v0.32.0)
+    Source: vllm/model_executor/layers/fused_moe/layer.py, FusedMoEFactory (v0.32.0)
     """
 
     count: int

@@ -13,11 +13,11 @@ from vllm_parallel.engine.commands import VLLM, Command, find, of_words, quoted
 from vllm_parallel.engine.options import options
 from vllm_parallel.engine.reading import Reading
 from vllm_parallel.engine.values import Unknown, is_known, written
-from vllm_parallel.errors import ParseError, VllmParallelError, shortened
+from vllm_parallel.errors import ParseError, VllmParallelError, on_one_line, shortened
 from vllm_parallel.ledger import RELEASE
 from vllm_parallel.verdict import Verdict
 
-MOST_BYTES: Final = 2**20
+MOST_BYTES: Final = 2**18
 SIZED: Final = frozenset((*FIELDS, *OBJECTS, *UNMODELLED))
 
 
@@ -96,11 +96,11 @@ class Script:
 
     @classmethod
     def _of(cls, file: str | None, find_all: Callable[[], tuple[Command, ...]], fix: str) -> Script:
-        place = "the call" if file is None else file
+        place = "the call" if file is None else on_one_line(file)
         try:
             commands = tuple(one for one in find_all() if one.program == VLLM)
         except ParseError as error:
-            at = error.place if error.place == place else f"{place}: {error.place}"
+            at = place if error.place == file else f"{place}: {error.place}"
             return cls(file=file, unread=ParseError(place=at, problem=error.problem, fix=error.fix))
         if commands:
             return cls(file=file, commands=commands)
@@ -181,7 +181,7 @@ def question_of(reading: Reading, terms: Json) -> Json:
         ParseError: a value that is sized is left to the shell.
     """
     for word in reading.unread:
-        problem = f"holds {word.text}, which is defined nowhere"
+        problem = f"holds {on_one_line(word.text)}, which is defined nowhere"
         raise ParseError(place="the command", problem=problem, fix="write the options out")
     args = dict(_arguments(reading.values))
     model = terms.get("model")
@@ -221,5 +221,7 @@ def written_unknown(value: object) -> str:
 
 def _open(place: str, text: str) -> ParseError:
     return ParseError(
-        place=place, problem=f"is {text}, which is defined nowhere", fix="write its value"
+        place=place,
+        problem=f"is {on_one_line(text)}, which is defined nowhere",
+        fix="write its value",
     )

@@ -17,7 +17,10 @@ DBO: Final = {"dp": 2, "ep": True, "enable_dbo": True}
 OLDER_RUNNER: Final[tuple[dict[str, object], ...]] = (
     {"pp": 2, "distributed_executor_backend": "external_launcher"},
     {"enable_dbo": True, "all2all_backend": "nixl_ep"},
+    {"speculative_config": {"method": "suffix"}},
     {"speculative_config": {"method": "medusa"}},
+    {"speculative_config": {"method": "mlp_speculator"}},
+    {"speculative_config": {"method": "custom_class"}},
 )
 PD_CONNECTORS: Final = (
     "NixlConnector",

@@ -188,16 +188,16 @@ BUILD_CASES: Final = (
         model=llama("odd-mlp", intermediate_size=1000),
         fails={"tp": 16},
         passes=({"tp": 8},),
-        says="1000 is not divisible by 16",
-        fix="use a --tensor-parallel-size that divides the MLP width of 1000",
+        says="tp=16 does not divide the MLP width of 1000.",
+        fix="use a --tensor-parallel-size that divides 1000",
     ),
     Case(
         rule="mlp-divides-by-tp",  # the shared expert, cut unless whole copies are kept
         model=latent("odd-shared", moe_intermediate_size=72),
         fails={"tp": 16, "ep": True},
         passes=({"tp": 8, "ep": True}, {"tp": 16, "dp": 2, "ep": True}),
-        says="72 is not divisible by 16",
-        fix="use a --tensor-parallel-size that divides the MLP width of 72",
+        says="tp=16 does not divide the MLP width of 72.",
+        fix="use a --tensor-parallel-size that divides 72",
     ),
     Case(
         rule="world-divides-experts",

@@ -84,6 +84,14 @@ PLAN_CASES: Final = (
         says="MRV2 PCP + DCP requires dcp_comm_backend='ag_rs'; got 'a2a'.",
         fix="use --dcp-comm-backend ag_rs",
     ),
+    Case(
+        rule="interleave-not-zero",
+        model="llama-3.1-70b",
+        fails={"tp": 16, "dcp": 2, "cp_kv_cache_interleave_size": 0},
+        passes=({"tp": 16, "cp_kv_cache_interleave_size": 0},),
+        says="integer modulo by zero",
+        fix="use a --cp-kv-cache-interleave-size of at least 1",
+    ),
     *(
         Case(
             rule="interleave-divides-block",

@@ -177,3 +177,21 @@ CORNERS: Final = (
 def test_as_vllm_says(row: Corner) -> None:
     refusal = check(deployed(row.model, row.args))
     assert (None if refusal is None else refusal.message) == row.says
+
+
+NGRAM: Final = {"method": "ngram", "num_speculative_tokens": 2, "prompt_lookup_max": 4}
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        {"max_num_seqs": 0},
+        {"scheduling_policy": "lifo"},
+        {"kv_transfer_config": {"kv_connector": "NixlConnector"}},
+    ],
+)
+def test_a_draft_brings_the_heads_forward(late: Args) -> None:
+    """Asked; config/speculative.py:1849 holds the model against the layout before the scheduler."""
+    refusal = check(deployed("llama-3.1-8b", {"tp": 3, "speculative_config": NGRAM} | dict(late)))
+    assert refusal is not None
+    assert refusal.name == "heads-divide-by-tp"

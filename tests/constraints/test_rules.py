@@ -53,6 +53,18 @@ def test_every_rule_says_how_it_is_known() -> None:
         assert not rule.fix.endswith("."), f"{rule.name}: a way out is a clause"
 
 
+# vLLM dies of an assert or of an accident without a sentence of its own, or of one too long.
+BARE: Final = {
+    "dcp-without-windows", "expert-width-divides", "kv-heads-divide-by-tp",
+    "mla-prefill-dimensions", "mlp-divides-by-tp", "pcp-attention-backend",
+    "redundant-experts-cap", "stages-at-most-layers", "world-divides-experts",
+}  # fmt: skip
+
+
+def test_whose_words_they_are() -> None:
+    assert {rule.name for rule in ALL if rule.bare} == BARE
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_broken(case: Case) -> None:
     """The sentence and the way out, and that nothing else speaks before it."""

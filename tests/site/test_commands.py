@@ -59,6 +59,7 @@ FAULTS: Final = (
                 fence("bash", 'vllm serve "m -tp 2'),
                 fence("bash", "vllm-parallel plan llama-3.1-8b --gpus-per-nod 2"),
                 fence('python why="a call"', 'run("vllm serve m --sede 1")'),
+                fence("bash", "vllm-parallel plan llama-3.1-8b -tp eight"),
             ),
         ),
         says=(
@@ -80,6 +81,7 @@ FAULTS: Final = (
             f"{PAGE}:89: opens a quote that is never closed",
             f"{PAGE}:93: --gpus-per-nod is no option; did you mean --gpus-per-node",
             f"{PAGE}:97: --sede is no option of vllm serve; did you mean --seed",
+            f"{PAGE}:101: --tensor-parallel-size is 'eight'; it should be a whole number",
         ),
     ),
     CommandFault(
@@ -100,12 +102,21 @@ FAULTS: Final = (
     CommandFault(
         name="flags in built pages",
         edits=(
-            blocks(run("print('`vllm serve m --prot 1`')"), "So `vllm serve m -tpp 2` is."),
+            blocks(
+                run("print('`vllm serve m --prot 1`')"),
+                "So `vllm serve m -tpp 2` is, `vllm serve` is not.",
+                f"<pre><code>vllm serve {LLAMA} -tp 3</code></pre>",
+                "<pre data-refused='heads-divide-by-tp'><code>vllm serve m -tp 3</code></pre>",
+                f"`vllm-parallel check -- vllm serve {LLAMA} -tp 5`",
+            ),
             replace("src/tiny/__init__.py", "    >>>", "    `vllm serve m --pots 1`\n\n    >>>"),
         ),
         says=(
             f"{PAGE}: --prot is no option of vllm serve; did you mean --port",
             f"{PAGE}: -tpp is no option of vllm serve; did you mean -tp",
+            f"{PAGE}: vLLM refuses vllm serve {LLAMA} -tp 3 at config",
+            f'{PAGE}: what is marked refused="heads-divide-by-tp" cannot be judged',
+            f"{PAGE}: vLLM refuses vllm serve {LLAMA} -tp 5 at config",
             "api.md: --pots is no option of vllm serve",
         ),
     ),
@@ -174,6 +185,7 @@ GOOD: Final = (
         "console", "$ vllm-parallel plan llama-3.1-8b -tp 2 \\", ">   --gpu h100-80gb", "vllm 8."
     ),
     fence(f'bash refused="{DCP}"', f"vllm serve {LLAMA} -tp 8 -dcp 2"),
+    f"<pre data-refused='{DCP}'><code>vllm serve {LLAMA} -tp 8 -dcp 4</code></pre>",
     f"It says: {SENTENCE}",
 )
 
@@ -192,7 +204,7 @@ def test_build_accepts(mini: Path, builder: Builder) -> None:
     append("README.md", "# Small\n\n" + fence("bash", "vllm serve m -tp 2") + "\n")(mini)
     built = builder.build(mini, mini.with_name("site"))
     assert built.code == 0, built.output
-    assert "refused=" not in built.page("guide/estimate/index.html")
+    assert " refused=" not in built.page("guide/estimate/index.html")
 
 
 def test_a_marked_section_of_a_snippet_knows_what_stands_above_it(

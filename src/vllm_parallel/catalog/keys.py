@@ -101,6 +101,23 @@ class Keys:
         if key in self.values and self.values[key] is None:
             raise CatalogError(subject=self.name, problem=f"has {key!r}: null", fix="leave it out")
 
+    def refuse_missing(self, key: str) -> None:
+        """Refuse a config that does not have a key, even if null would do."""
+        if key not in self.values:
+            raise self._bad(key, None, "given")
+
+    def without(self, key: str) -> Keys:
+        """The same without a key that a family does not look at, here and in the rope keys."""
+        nested = ("rope_parameters", "rope_scaling")
+        values = {
+            name: {inner: v for inner, v in value.items() if inner != key}
+            if name in nested and isinstance(value, Mapping)
+            else value
+            for name, value in self.values.items()
+            if name != key
+        }
+        return Keys(self.name, values)
+
     def nested(self, *spellings: str) -> Keys | None:
         """An object inside the config, None if missing or null."""
         value, key = self._first(spellings)

@@ -59,7 +59,7 @@ MODEL_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         says="Pipeline parallelism is not supported for this model. Supported models implement "
         "the `SupportsPP` interface.",
         fix="use --pipeline-parallel-size 1",
-        known=Known.RECORDED,
+        known=Known.RAISED,
     ),
     model_rule(
         name="dcp-needs-tp-above-kv-heads",

@@ -79,7 +79,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         says="PD with decode_context_parallel_size > 1 is only supported for MLA models.",
         fix="use --decode-context-parallel-size 1 with NIXL: {model.name} is not MLA",
         source=f"{VLLM}, VllmConfig.__post_init__",
-        known=Known.RAISED,
+        known=Known.RECORDED,
     ),
     config_rule(
         name="executor-known",
@@ -99,7 +99,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         fix="drop what the V2 runner cannot do, --enable-dbo or the external launcher with "
         "pipeline stages, or use -pcp 1",
         source=f"{VLLM}, _validate_v1_model_runner",
-        known=Known.RAISED,
+        known=Known.RECORDED,
     ),
     config_rule(
         name="moonep-bfloat16",
@@ -108,7 +108,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "dtype=torch.{model.dtype}. Use a different --all2all-backend or --dtype bfloat16.",
         fix="use --dtype bfloat16",
         source=f"{VLLM}, VllmConfig.__post_init__",
-        known=Known.RAISED,
+        known=Known.RECORDED,
     ),
     config_rule(
         name="moonep-without-eplb",
@@ -128,7 +128,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "--expert-placement-strategy '{settings.experts.placement}'.",
         fix="use --expert-placement-strategy linear",
         source=f"{VLLM}, VllmConfig.__post_init__",
-        known=Known.READ,
+        known=Known.RECORDED,
     ),
     config_rule(
         name="dbo-backend",
@@ -147,7 +147,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         broken=routed(uses_v1_runner),
         says="AuxOutput Connector requires Model Runner V2; set VLLM_USE_V2_MODEL_RUNNER=1.",
         fix="drop --enable-dbo, or the external launcher with pipeline stages",
-        known=Known.RAISED,
+        known=Known.RECORDED,
     ),
     routed_rule(
         name="routed-experts-need-moe",
@@ -184,7 +184,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         says="--enable-return-routed-experts is incompatible with {settings.kv_connector}; PD "
         "auxiliary output is not supported.",
         fix="drop the connector from --kv-transfer-config",
-        known=Known.READ,
+        known=Known.RECORDED,
     ),
     config_rule(
         name="kv-connector-given",
@@ -192,7 +192,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         says="Connector name is not set in KVTransferConfig",
         fix="add kv_connector to --kv-transfer-config",
         source="vllm/distributed/kv_transfer/kv_connector/factory.py, get_connector_class",
-        known=Known.RAISED,
+        known=Known.RECORDED,
     ),
     config_rule(
         name="nvfp4-kv-without-mla",
@@ -204,6 +204,6 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "sparse MLA backend) for MLA models such as DeepSeek.",
         fix="use --kv-cache-dtype fp8 or auto",
         source=f"{VLLM}, validate_nvfp4_kv_cache_with_mla",
-        known=Known.RAISED,
+        known=Known.RECORDED,
     ),
 )

@@ -149,6 +149,7 @@ LAUNCH_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         broken=lambda d: d.settings.nodes.headless and d.settings.balancing.hybrid,
         says="data_parallel_hybrid_lb is not applicable in headless mode",
         fix="drop --data-parallel-hybrid-lb on headless nodes",
+        known=Known.READ,
     ),
     launch_rule(
         name="hybrid-or-external-lb",

@@ -108,13 +108,15 @@ def interleave(d: Deployment) -> int:
     return 1 if given is None else given
 
 
+def deals_blocks(d: Deployment) -> bool:
+    """Whether block and interleave are compared; NIXL aligns them by itself."""
+    return d.layout.dcp > 1 and d.settings.kv_connector != "NixlConnector"
+
+
 def interleave_cuts_block(d: Deployment) -> bool:
-    """Whether a block is no multiple of the interleave; NIXL aligns them by itself."""
-    if d.layout.dcp == 1 or d.settings.kv_connector == "NixlConnector":
-        return False
-    # Negative divisors pass in vLLM; a 0 dies of the division.
+    """Whether a block is no multiple of the interleave; negative divisors pass in vLLM."""
     size = interleave(d)
-    return size == 0 or size > d.block_size or d.block_size % size != 0
+    return deals_blocks(d) and size != 0 and (size > d.block_size or d.block_size % size != 0)
 
 
 class BlockAndInterleave(NamedTuple):
@@ -235,7 +237,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         options=lambda d: divisors(d.model.kv_heads),
         fix="use a --tensor-parallel-size of {options}: {model.name} keeps no copies of KV heads",
         source="vllm/model_executor/models/gpt_oss.py, OAIAttention",
-        known=Known.RAISED,
+        known=Known.RECORDED,
     ),
     load_rule(
         name="query-heads-divide-by-kv-heads",
@@ -263,7 +265,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "{model.dtype}, mla_dimensions=(qk_nope_head_dim={model.attention.nope_dim}, "
         "qk_rope_head_dim={model.attention.rope_dim}, v_head_dim={model.attention.value_dim}))",
         fix="run {model.name} on a Blackwell GPU: {cluster.gpu.label} has no kernel for its heads",
-        source="vllm/platforms/interface.py, get_mla_prefill_backend",
+        source="vllm/platforms/interface.py, get_mla_prefill_backend_cls",
         known=Known.RAISED,
         bare=True,
     ),
@@ -280,14 +282,13 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source="vllm/model_executor/layers/attention/mla_attention.py, MLAAttention",
         known=Known.RECORDED,
     ),
-    load_rule(
+    bare_assert(
         name="mlp-divides-by-tp",
         broken=lambda d: any(width % d.layout.tp for width in tensor_widths(d)),
-        says="{options} is not divisible by {layout.tp}",
+        says="tp={layout.tp} does not divide the MLP width of {options}.",
         options=lambda d: next(w for w in tensor_widths(d) if w % d.layout.tp),
-        fix="use a --tensor-parallel-size that divides the MLP width of {options}",
-        source="vllm/distributed/utils.py, divide",
-        known=Known.RECORDED,
+        fix="use a --tensor-parallel-size that divides {options}",
+        source="vllm/model_executor/layers/linear.py, MergedColumnParallelLinear",
     ),
     bare_assert(
         name="world-divides-experts",
@@ -311,7 +312,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "{model.experts.count}.",
         fix="use a --tensor-parallel-size of at most {model.experts.count}",
         source="vllm/model_executor/models/qwen3_moe.py, Qwen3MoeSparseMoeBlock",
-        known=Known.RAISED,
+        known=Known.RECORDED,
     ),
     load_rule(
         name="eplb-even-experts",
@@ -322,8 +323,8 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "{options} experts and {layout.expert_width} EP ranks.",
         options=physical_experts,
         fix="add redundant experts until {layout.expert_width} divides their number",
-        source="vllm/model_executor/layers/fused_moe/layer.py, FusedMoE",
-        known=Known.RECORDED,
+        source="vllm/model_executor/layers/fused_moe/layer.py, FusedMoEFactory",
+        known=Known.RAISED,
     ),
     bare_assert(
         name="expert-width-divides",
@@ -340,7 +341,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         says="{model.traits.experts_required}",
         fix="use fewer pipeline stages, so that each holds a MoE layer",
         source="vllm/model_executor/models/glm4_moe.py, Glm4MoeForCausalLM",
-        known=Known.RAISED,
+        known=Known.RECORDED,
     ),
     bare_assert(
         name="redundant-experts-cap",
@@ -349,6 +350,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         f"{MAX_REDUNDANT_EXPERTS}.",
         fix=f"use at most {MAX_REDUNDANT_EXPERTS}",
         source="vllm/distributed/eplb/eplb_state.py, EplbState",
+        known=Known.READ,
     ),
     load_rule(
         name="dcp-without-windows",
@@ -356,7 +358,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         says="DCP not support sliding window.",
         fix="use --decode-context-parallel-size 1: {model.name} has windowed layers",
         source="vllm/v1/kv_cache_interface.py, SlidingWindowSpec",
-        known=Known.READ,
+        known=Known.RECORDED,
         bare=True,
     ),
     pcp_rule(
@@ -400,6 +402,14 @@ LATE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         says="{layout.pp} pipeline stages for {model.layers} layers leave stages empty.",
         fix="use a --pipeline-parallel-size of at most {model.layers}",
         source="vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs",
+    ),
+    load_rule(
+        name="interleave-not-zero",
+        broken=lambda d: deals_blocks(d) and interleave(d) == 0,
+        says="integer modulo by zero",
+        fix="use a --cp-kv-cache-interleave-size of at least 1",
+        source="vllm/config/vllm.py, validate_block_size",
+        known=Known.RECORDED,
     ),
     load_rule(
         name="interleave-divides-block",

@@ -47,7 +47,7 @@ PARALLEL_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         says="Elastic EP is not supported with pipeline parallelism "
         "(pipeline_parallel_size={layout.pp}).",
         fix="use --pipeline-parallel-size 1, or drop --enable-elastic-ep",
-        known=Known.READ,
+        known=Known.RECORDED,
     ),
     parallel_rule(
         name="elastic-ep-internal-lb",
@@ -56,7 +56,7 @@ PARALLEL_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "data_parallel_hybrid_lb. Elastic EP relies on a single API server and core client to "
         "coordinate scale up/down.",
         fix="use internal load balancing with --enable-elastic-ep",
-        known=Known.READ,
+        known=Known.RECORDED,
     ),
     parallel_rule(
         name="dp-rank-in-range",

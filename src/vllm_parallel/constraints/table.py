@@ -28,7 +28,9 @@ from vllm_parallel.constraints.parallel import PARALLEL_RULES
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import LayoutError
 
-EARLY_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+Rules = tuple[Constraint[Deployment], ...]
+
+BEFORE_SCHEDULER: Final[Rules] = (
     *FLAG_RULES,
     *EPLB_BOUNDS,
     *MODEL_BOUNDS,
@@ -38,14 +40,18 @@ EARLY_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     *PARALLEL_BOUNDS,
     *PARALLEL_RULES,
     *SPECULATIVE_BOUNDS,
-    *SCHEDULER_BOUNDS,
-    *KV_TRANSFER_BOUNDS,
-    *MODEL_RULES,
-    *FEATURE_RULES,
-    *HEADLESS_RULES,
-    *LOAD_RULES,
 )
-RULES: Final = (*EARLY_RULES, *LATE_RULES)
+SCHEDULER_RULES: Final[Rules] = (*SCHEDULER_BOUNDS, *KV_TRANSFER_BOUNDS)
+AFTER_MODEL: Final[Rules] = (*FEATURE_RULES, *HEADLESS_RULES, *LOAD_RULES)
+EARLY_RULES: Final[Rules] = (*BEFORE_SCHEDULER, *SCHEDULER_RULES, *MODEL_RULES, *AFTER_MODEL)
+# A draft is held against the layout as soon as it is read: config/speculative.py, __post_init__.
+EARLY_WITH_DRAFT: Final[Rules] = (
+    *BEFORE_SCHEDULER,
+    *MODEL_RULES,
+    *SCHEDULER_RULES,
+    *AFTER_MODEL,
+)
+RULES: Final[Rules] = (*EARLY_RULES, *LATE_RULES)
 
 
 def violations(deployment: Deployment) -> Iterator[Violation]:
@@ -58,17 +64,29 @@ def violations(deployment: Deployment) -> Iterator[Violation]:
     ['tp-divides-by-dcp', 'dcp-needs-tp-above-kv-heads', 'dcp-at-most-copies', \
 'queries-divide-by-dcp']
     """
-    yield from _broken(deployment, RULES)
+    yield from _broken(deployment, (*early_rules(deployment), *LATE_RULES))
+
+
+def early_rules(deployment: Deployment) -> Rules:
+    """The rules that vLLM tests before it judges memory, in its order."""
+    drafts = deployment.settings.speculative_method is not None
+    return EARLY_WITH_DRAFT if drafts else EARLY_RULES
 
 
 def check(deployment: Deployment) -> Violation | None:
-    """The refusal that vLLM prints, memory aside; None if no rule is broken."""
+    """The refusal that vLLM prints, memory aside; None if no rule is broken.
+
+    >>> from vllm_parallel.catalog import load_model
+    >>> from vllm_parallel.layout import Layout
+    >>> check(Deployment(model=load_model("llama-3.1-70b"), layout=Layout(tp=3))).name
+    'heads-divide-by-tp'
+    """
     return next(violations(deployment), None)
 
 
 def check_before_memory(deployment: Deployment) -> Violation | None:
     """The first refusal among the rules that vLLM tests before it judges memory."""
-    return next(_broken(deployment, EARLY_RULES), None)
+    return next(_broken(deployment, early_rules(deployment)), None)
 
 
 def check_after_memory(deployment: Deployment) -> Violation | None:
@@ -81,15 +99,17 @@ def require(deployment: Deployment) -> None:
 
     Raises:
         LayoutError: with vLLM's sentence and the way out.
+
+    >>> from vllm_parallel.catalog import load_model
+    >>> from vllm_parallel.layout import Layout
+    >>> require(Deployment(model=load_model("llama-3.1-70b"), layout=Layout(tp=8)))
     """
     refusal = check(deployment)
     if refusal is not None:
         raise LayoutError(rule=refusal.name, message=refusal.message, fix=refusal.fix)
 
 
-def _broken(
-    deployment: Deployment, rules: tuple[Constraint[Deployment], ...]
-) -> Iterator[Violation]:
+def _broken(deployment: Deployment, rules: Rules) -> Iterator[Violation]:
     for rule in rules:
         if rule.broken(deployment):
             yield rule.violation(deployment)

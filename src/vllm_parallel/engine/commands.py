@@ -97,6 +97,7 @@ def commands_of(words: Sequence[Word]) -> Iterator[Command]:
         command = _command(words, *entry)
         yield command
         yield from _swept(command)
+        yield from _checked(command)
     elif _leaf(words[0]) in SHELLS:
         for word in words[1:]:
             if len(word.text.split()) > 1:
@@ -172,6 +173,13 @@ def _swept(command: Command) -> Iterator[Command]:
             texts = (replace(word, text=text),) if equals else following
             for inner in texts:
                 yield from _inner(inner)
+
+
+def _checked(command: Command) -> Iterator[Command]:
+    """The command that a call of `vllm-parallel check` holds behind its dashes."""
+    dashes = next((n for n, word in enumerate(command.words) if word.text == "--"), None)
+    if command.program == OURS and dashes is not None and command.words[dashes + 1 :]:
+        yield from commands_of(command.words[dashes + 1 :])
 
 
 def _inner(word: Word) -> Iterator[Command]:

@@ -11,12 +11,13 @@ from typing import Final
 
 from vllm_parallel.engine.options import Option, named, nearest
 from vllm_parallel.engine.shell import Word
-from vllm_parallel.errors import ParseError
+from vllm_parallel.errors import ParseError, on_one_line
 
 NUMBER: Final = re.compile(r"-\d+|-\d*\.\d+")
 FILLED_IN: Final = re.compile(r"[$`<]")
 ATTACHED: Final = re.compile(r"(-[a-z]+)(\d.*)")
 MOST_MEANT: Final = 5
+LONGEST_NAME: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +68,14 @@ def is_option(word: Word, command: str) -> bool:
 
 
 def _no_option(typed: str, names: list[str], command: str) -> ParseError:
+    place = on_one_line(typed[:LONGEST_NAME])
     if names:
         fix = f"it could be {' or '.join(names[:MOST_MEANT])}"
-        return ParseError(place=typed, problem="is short for several options", fix=fix)
+        return ParseError(place=place, problem="is short for several options", fix=fix)
     table = named(command)
     split = ATTACHED.fullmatch(typed)
     if split and split[1] in table:
         fix = f"did you mean {split[1]} {split[2]}?"
     else:
-        fix = nearest(typed, list(table))
-    return ParseError(place=typed, problem=f"is no option of vllm {command}", fix=fix)
+        fix = nearest(place, list(table))
+    return ParseError(place=place, problem=f"is no option of vllm {command}", fix=fix)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pkgutil import get_data
@@ -14,6 +14,9 @@ BENCH: Final = "bench serve"
 SWEEP: Final = "bench sweep serve"
 FLAG: Final = "bool"  # the kind that takes no value
 OFF: Final = "--no-"
+
+
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,30 +79,53 @@ def _recorded() -> Mapping[str, Any]:
     return recorded
 
 
+class Options(Mapping[str, Option]):
+    """Options by some name; each is built when it is first asked for, as there are hundreds."""
+
+    def __init__(self, rows: Mapping[str, Row]) -> None:
+        self._rows = rows
+        self._built: dict[str, Option] = {}
+
+    def __getitem__(self, name: str) -> Option:
+        if name not in self._built:
+            row = self._rows[name]
+            lists = {key: tuple(row[key]) for key in ("names", "choices", "keys") if key in row}
+            self._built[name] = Option(**{**row, **lists})
+        return self._built[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
 @lru_cache(maxsize=8)
-def options(command: str = SERVE) -> dict[str, Option]:
+def options(command: str = SERVE) -> Options:
     """The options of a command by their destination, in the parser's order.
 
     >>> options()["tensor_parallel_size"].names
     ('--tensor-parallel-size', '-tp')
     """
-    rows: list[dict[str, Any]] = _recorded()["commands"][command]
-    return {row["dest"]: _option(row) for row in rows}
-
-
-def _option(row: dict[str, Any]) -> Option:
-    lists = {key: tuple(value) for key, value in row.items() if key in ("names", "choices", "keys")}
-    return Option(**{**row, **lists})
+    return Options({row["dest"]: row for row in _rows(command)})
 
 
 @lru_cache(maxsize=8)
-def named(command: str = SERVE) -> dict[str, Option]:
+def named(command: str = SERVE) -> Options:
     """The options of a command by each of their names.
 
     >>> named()["-tp"].dest
     'tensor_parallel_size'
     """
-    return {name: option for option in options(command).values() for name in option.names}
+    return Options({name: row for row in _rows(command) for name in row["names"]})
+
+
+def _rows(command: str) -> Sequence[Row]:
+    rows: Sequence[Row] = _recorded()["commands"][command]
+    return rows
 
 
 def commands() -> tuple[str, ...]:

@@ -15,13 +15,14 @@ from vllm_parallel.engine.commands import Command
 from vllm_parallel.engine.naming import NUMBER, Flag, is_option
 from vllm_parallel.engine.options import SERVE, Option, options
 from vllm_parallel.engine.shell import Word
-from vllm_parallel.engine.values import Unknown, human_int, hyphened, value_of
-from vllm_parallel.errors import ParseError, shortened
+from vllm_parallel.engine.values import Unknown, check_depth, human_int, hyphened, value_of
+from vllm_parallel.errors import ParseError, on_one_line, shortened
 
 HELP: Final = ("-h", "--help")
 MORE: Final = ("...", "…")  # how manuals leave options out
 LEVEL: Final = re.compile(r"-O=?(.+)")
 SEVERAL: Final = ("*", "+")
+MOST_FAULTS: Final = 32  # enough to see that it is no command of vLLM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ class Reader:
         """Take every word; what is wrong is noted and passed over."""
         self.words = list(prepared(self.command.words))
         self.unread = [word for word in self.command.words if word.text in MORE]
-        while self.at < len(self.words):
+        while self.at < len(self.words) and len(self.faults) < MOST_FAULTS:
             word = self.words[self.at]
             self.at += 1
             try:
@@ -141,7 +142,9 @@ class Reader:
             self.at += 1
         flag = Flag.of(replace(word, text=head), self.command.name)
         if value is None:
-            raise ParseError(place=name, problem="has no value", fix="give one behind it")
+            place = on_one_line(name)
+            raise ParseError(place=place, problem="has no value", fix="give one behind it")
+        check_depth(flag.name, "{" * len(keys) + value.text)
         _, merged = self._dotted.setdefault(flag.name, (flag, {}))
         merge(merged, keys, key_value(value, listed=name.endswith("+")))
 
@@ -175,7 +178,7 @@ class Reader:
         dests = {given.option.dest for given in self.given}
         if self.command.cut is not None:
             cut = self.command.cut
-            place = cut.text.partition("=")[0]
+            place = on_one_line(cut.text.partition("=")[0])
             fix = "end the line above with a backslash and nothing behind it"
             error = ParseError(place=place, problem="begins a line of its own", fix=fix)
             yield Fault(line=cut.line, error=error)
@@ -239,7 +242,7 @@ def key_value(word: Word, *, listed: bool) -> object:
     for read in (json.loads, human_int):
         try:
             value: object = read(word.text)
-        except (ValueError, RecursionError):
+        except (ValueError, OverflowError, RecursionError):
             continue
         return value
     return word.text

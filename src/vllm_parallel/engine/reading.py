@@ -12,7 +12,7 @@ from vllm_parallel.engine.commands import Command
 from vllm_parallel.engine.options import SERVE, commands, nearest, other_commands
 from vllm_parallel.engine.reader import Fault, Given, Reader
 from vllm_parallel.engine.shell import Word
-from vllm_parallel.errors import ParseError
+from vllm_parallel.errors import ParseError, on_one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ def _unrecorded(command: Command) -> Iterator[Fault]:
     asks_help = all(word.text.startswith("-") for word in command.words)
     known = [*commands(), *other_commands()]
     begins = any(name.startswith(f"{command.name} ") for name in known)
-    place = f"vllm {command.name}"
+    place = on_one_line(f"vllm {command.name}")
     if command.name and command.name not in known and not (begins and asks_help):
         typed = " ".join([command.name, *(word.text for word in command.words[:2])])
         fix = nearest(typed if begins else command.name, known)

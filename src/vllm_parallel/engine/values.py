@@ -18,6 +18,8 @@ FACTORS: Final = {
     "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40,
 }  # fmt: skip
 BRACES: Final = re.compile(r"(?s)\s*\{.*\}\s*")
+BRACKETS: Final = re.compile(r"[\[\]{}]")
+DEEPEST: Final = 32
 STRINGS: Final = re.compile(r'("(?:[^"\\]|\\.)*")')
 WANTED: Final = {
     "int": "a whole number",
@@ -123,9 +125,11 @@ def value_of(option: Option, text: str) -> object:
     """
     if option.optional and text in ("", "None"):
         return None
+    if option.kind.startswith(("json", "object")):
+        check_depth(option.name, text)
     try:
         value = READERS.get(option.kind, str)(text)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise ParseError(
             place=option.name,
             problem=f"is {shortened(text)}",
@@ -142,6 +146,22 @@ def value_of(option: Option, text: str) -> object:
     if option.keys and isinstance(value, Mapping):
         check_keys(option, value)
     return value
+
+
+def check_depth(place: str, text: str) -> None:
+    """Pass if a value is not nested deeper than anything vLLM takes.
+
+    Raises:
+        ParseError: it is.
+    """
+    depth = deepest = 0
+    for bracket in BRACKETS.findall(text):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    if deepest > DEEPEST:
+        raise ParseError(
+            place=place, problem=f"is nested {deepest} deep", fix=f"at most {DEEPEST} are read"
+        )
 
 
 def choice_fix(text: str, option: Option) -> str:

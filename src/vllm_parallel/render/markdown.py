@@ -1,9 +1,12 @@
-"""Tables in Markdown, safe for any text in their cells."""
+"""Tables in Markdown; a cell holds Markdown, a bar in it is no column."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Final
+
+BAR_OR_CODE: Final = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)|\|")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
@@ -34,4 +37,10 @@ def code(text: str) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+    return f"| {' | '.join(_cell(text) for text in cells)} |"
+
+
+def _cell(text: str) -> str:
+    """The text on one line, its bars escaped; code spans take them as they are."""
+    flat = " ".join(text.split("\n"))
+    return BAR_OR_CODE.sub(lambda found: r"\|" if found[0] == "|" else found[0], flat)

@@ -47,6 +47,15 @@ def times(factor: float) -> str:
     return f"{factor:,.2f}×"
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, in the plural unless it is one.
+
+    >>> counted(1, "rank"), counted(1024, "rank")
+    ('1 rank', '1,024 ranks')
+    """
+    return f"{whole(number)} {what}{'s' * (number != 1)}"
+
+
 def ranks(numbers: tuple[int, ...]) -> str:
     """Rank numbers in their order, runs of neighbours shortened.
 

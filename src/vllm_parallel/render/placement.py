@@ -8,6 +8,7 @@ from typing import Final
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.ranks import Rank, all_groups
+from vllm_parallel.render.numbers import counted
 from vllm_parallel.render.numbers import ranks as rank_run
 from vllm_parallel.render.svg import Picture, element
 
@@ -79,7 +80,7 @@ def diagram(placement: Placement, ident: str) -> str:
     columns = max(len(band) for band in bands)
     picture = Picture(
         ident=ident,
-        title=f"{layout}: {layout.ranks} ranks on {len(bands)} node{'s' * (len(bands) > 1)}",
+        title=f"{layout}: {counted(layout.ranks, 'rank')} on {counted(len(bands), 'node')}",
         desc=placement.description(),
         width=LABEL + columns * CELL + MARGIN,
         height=height * len(bands),

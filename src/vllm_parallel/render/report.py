@@ -8,7 +8,7 @@ from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis
 from vllm_parallel.ledger import RELEASE, Budget, Capacity, Ledger, stage_shards
 from vllm_parallel.ranks import Group
-from vllm_parallel.render.numbers import gib, ranks, times, whole
+from vllm_parallel.render.numbers import counted, gib, ranks, times, whole
 from vllm_parallel.render.shell import launch_command
 from vllm_parallel.render.text import table
 from vllm_parallel.verdict import Verdict
@@ -29,7 +29,7 @@ tensor parallel size (3).
     layout = deployment.layout
     left_out = deployment.model.left_out
     twin = f", unquantised ({left_out} left out)," if left_out else ""
-    head = f"{deployment.model.name}{twin} as {layout}: {whole(layout.ranks)} ranks"
+    head = f"{deployment.model.name}{twin} as {layout}: {counted(layout.ranks, 'rank')}"
     sections = [f"{head}\n{_verdict(verdict)}"]
     built = verdict.refusal is None or verdict.refusal.stage is Stage.MEMORY
     if built:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from vllm_parallel.answers import Question, answer
-from vllm_parallel.constraints import Stage, violations
+from vllm_parallel.constraints import RULES, Stage, violations
+from vllm_parallel.verdict import Verdict
 
 HERE: Final = Path(__file__).parent
 SHELVES: Final = (HERE / "configs", HERE.parent / "configs")
 SHOWN: Final = 20
+BARE: Final = frozenset(rule.name for rule in RULES if rule.bare)
 Row = Mapping[str, Any]
 Pairs = Mapping[str, tuple[object, object]]  # what: ours and vLLM's
 
@@ -56,7 +58,8 @@ def compared_all(name: str, compare: Callable[[Row], Pairs], *, at_least: int) -
 
 def config_refusal(row: Row) -> str | None:
     """The first sentence at `config`; rules of the command before it are not in these rows."""
-    verdict = answer(question(row, "verdict"))["verdict"]
+    said: Row = answer(question(row, "verdict"))
+    verdict = said["verdict"]
     if verdict["stage"] == Stage.FLAGS:
         broken = violations(Question.of(question(row)).deployment)
         return next((each.message for each in broken if each.stage is Stage.CONFIG), None)
@@ -74,13 +77,20 @@ def as_sets(groups: Mapping[str, Any]) -> Mapping[str, object]:
     return {axis: {tuple(ranks) for ranks in groups[axis]} for axis in axes}
 
 
+def has_sentence(row: Row) -> bool:
+    """Whether vLLM refuses in a sentence of its own; a bare assert has none."""
+    asked = Question.of(question(row))
+    refusal = Verdict.of(asked.deployment, asked.available_kv_bytes).refusal
+    return refusal is None or refusal.name not in BARE
+
+
 def compared_build(row: Row) -> Pairs:
-    said = answer(question(row, "verdict", "groups", "ranks", "capacity"))
+    said: Row = answer(question(row, "verdict", "groups", "ranks", "capacity"))
     if "error" in said:
         return {"error": (said["error"], None)}
     verdict = said["verdict"]
     pairs: dict[str, tuple[object, object]] = {"stage": (verdict["stage"], row["stage"])}
-    if row["stage"] != Stage.LOAD:  # there vLLM mostly dies without a sentence
+    if row["stage"] != Stage.LOAD or has_sentence(row):
         pairs["message"] = (verdict["message"], row["message"])
     if not (row["accepted"] and verdict["accepted"]):
         return pairs
@@ -100,7 +110,8 @@ def compared_build(row: Row) -> Pairs:
 
 
 def compared_groups(row: Row) -> Pairs:
-    groups = answer(question(row, "groups"))["groups"]
+    said: Row = answer(question(row, "groups"))
+    groups = said["groups"]
     pairs: dict[str, tuple[object, object]] = {
         "groups": (as_sets(groups), as_sets(row["groups"])),
     }
@@ -121,4 +132,4 @@ def test_builds() -> None:
 
 def test_groups() -> None:
     """Every layout of up to 16 ranks, of a model with experts and of one without."""
-    compared_all("groups.jsonl", compared_groups, at_least=800)
+    compared_all("groups.jsonl", compared_groups, at_least=700)

@@ -43,12 +43,12 @@ def read_mistral(keys: Keys) -> ModelConfig:
 
 
 def read_qwen2(keys: Keys) -> ModelConfig:
-    """Qwen2 and Qwen2.5: a bias on q, k and v.
+    """Qwen2 and Qwen2.5: a bias on q, k and v; `head_dim` is not looked at.
 
     Source: vllm/model_executor/models/qwen2.py (v0.32.0)
     """
-    attention = grouped(keys, HeadDefaults(kv_heads=32, null_kv_heads=True))
-    return _qwen(keys, replace(attention, qkv_bias=True))
+    attention = grouped(keys.without("head_dim"), HeadDefaults(kv_heads=32, null_kv_heads=True))
+    return _qwen(keys, replace(attention, qkv_bias=True, qk_norm=keys.flag("qk_norm")))
 
 
 def read_qwen3(keys: Keys) -> ModelConfig:

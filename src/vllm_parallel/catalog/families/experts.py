@@ -75,8 +75,9 @@ def read_glm4_moe(keys: Keys) -> ModelConfig:
 
     Source: vllm/model_executor/models/glm4_moe.py (v0.32.0)
     """
+    keys.refuse_missing("head_dim")  # null stands for hidden size over heads
     attention = replace(
-        grouped(keys, HeadDefaults(kv_heads=8, head_dim=keys.size("head_dim"))),
+        grouped(keys, HeadDefaults(kv_heads=8)),
         qkv_bias=keys.flag("attention_bias"),
         qk_norm=keys.flag("use_qk_norm"),
         window=keys.optional("sliding_window"),

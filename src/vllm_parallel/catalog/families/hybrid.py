@@ -52,7 +52,8 @@ def read_gpt_oss(keys: Keys) -> ModelConfig:
     ]
     scaled = keys.nested("rope_parameters", "rope_scaling") is not None
     rope = keys if scaled else Keys(keys.name, {**keys.values, "rope_scaling": GPT_OSS_YARN})
-    table = replace(read_yarn(rope, full.head_dim), dtype=Dtype.FLOAT32)
+    table = read_yarn(rope.without("partial_rotary_factor"), full.head_dim)
+    table = replace(table, dtype=Dtype.FLOAT32)
     traits = Traits(
         ties=False, whole_ends=True, sequence_parallel_experts=True, world_divides_experts=True
     )

@@ -18,7 +18,8 @@ Variables = dict[str, tuple[Word, ...]]  # one word, or those of an array; "@" a
 
 LONGEST: Final = 2**16  # characters of a word, and words of a list: a loop may double both
 PARAMETER: Final = re.compile(
-    rf"(?P<name>{NAME}|[0-9]+|[@*#])(?P<all>\[[@*]\])?(?:(?P<operator>:?[-=?+])(?P<word>.*))?",
+    rf"(?P<name>{NAME}|[0-9]{{1,5}}|[@*#])(?P<part>\[(?:[@*]|[0-9]{{1,5}})\])?"
+    r"(?:(?P<operator>:?[-=?+])(?P<word>.*))?",
     re.DOTALL,
 )
 
@@ -118,9 +119,13 @@ def stored(match: re.Match[str], variables: Variables, line: int) -> tuple[Word,
     words = variables.get("@" if name == "*" else name)
     if words is None:
         return None
-    if match["all"] == "[*]" or name == "*":
+    part = match["part"] or f"[{name if name in ('@', '*') else 0}]"
+    if part == "[*]":
         return (joined(words, " "),) if words else ()
-    return words if match["all"] or name == "@" else words[:1] or (Word(text="", line=line),)
+    if part == "[@]":
+        return words
+    number = int(part[1:-1])
+    return words[number : number + 1] or (Word(text="", line=line),)
 
 
 def default(text: str, variables: Variables, line: int) -> tuple[Word, ...] | None:

@@ -7,6 +7,8 @@ not define stays as it is written and is marked as unknown.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -25,8 +27,9 @@ from vllm_parallel.engine.shell.syntax import (
 from vllm_parallel.engine.shell.words import NAME, Kind, Token, Word, unreadable
 from vllm_parallel.errors import ParseError
 
-MOST_STEPS: Final = 10_000
-MOST_CHARACTERS: Final = 2**20
+MOST_WORDS: Final = 2**16  # of all commands, those of loops counted each time
+MOST_CHARACTERS: Final = 2**18
+LONG: Final = 64  # so many characters, or words kept, count as a word
 RANGE: Final = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})\}")
 SET: Final = re.compile(rf"(?P<name>{NAME})(?P<index>\[[^]]*\])?(?P<more>\+?)=")
 
@@ -38,7 +41,7 @@ class Shell:
     variables: Variables = field(default_factory=dict)
     functions: dict[str, Block] = field(default_factory=dict)
     met: list[tuple[Word, ...]] = field(default_factory=list)
-    steps: int = 0
+    steps: int = 0  # words met
     _called: set[str] = field(default_factory=set)
     _calls: list[str] = field(default_factory=list)
 
@@ -84,10 +87,7 @@ class Shell:
 
     def _simple(self, node: Simple) -> None:
         words = [word for token in node.words for word in self._words(token)]
-        self.steps += 1
-        if self.steps > MOST_STEPS:
-            line = words[0].line if words else 1
-            raise unreadable(line, f"is met after {MOST_STEPS} commands", "shorten the loops")
+        self._spend(words)
         if not words or words[0].text in DECLARATIONS:
             for token in node.assignments:
                 self._assign(token)
@@ -103,6 +103,13 @@ class Shell:
         else:
             self.met.append(tuple(words))
 
+    def _spend(self, words: Sequence[Word]) -> None:
+        """Count words, long ones and long lists for more: a loop must end in time."""
+        self.steps += 1 + len(words) + sum(len(word.text) for word in words) // LONG
+        if self.steps > MOST_WORDS:
+            line = words[0].line if words else 1
+            raise unreadable(line, f"is met after {MOST_WORDS} words", "shorten the loops")
+
     def _words(self, token: Token) -> list[Word]:
         """The words that a token becomes, and the commands in its $(…)."""
         self._outputs(token)
@@ -116,10 +123,8 @@ class Shell:
     def _apart(self, text: str, line: int) -> None:
         """Commands of a text of its own, if it is one of the shell."""
         inner = Shell(variables=dict(self.variables), steps=self.steps)
-        try:
+        with suppress(ParseError):  # a here-document may be a file of another kind
             self.met += inner.run(text, line)
-        except ParseError:
-            return  # a file of another kind, written by a here-document
         self.steps = inner.steps
 
     def _assign(self, token: Token) -> None:
@@ -136,11 +141,13 @@ class Shell:
         if token.array is not None:
             added = tuple(word for one in token.array for word in self._words(one))
             self.variables[name] = (*before, *added)
+            self._spend((*added, *before[::LONG]))
             return
         self._outputs(token)
         rest = replace(first, text=first.text[match.end() :])
         value = unsplit((rest, *token.pieces[1:]), self.variables, token.line)
         self.variables[name] = (joined((*before[:1], value)),)
+        self._spend(self.variables[name])
 
     def _loop(self, node: Loop) -> None:
         if node.words is None:
@@ -160,7 +167,7 @@ class Shell:
             return self._words(token)
         first, last = int(span[1]), int(span[2])
         numbers = range(first, last + 1) if first <= last else range(first, last - 1, -1)
-        return [Word(text=str(number), line=token.line) for number in numbers[: MOST_STEPS + 1]]
+        return [Word(text=str(number), line=token.line) for number in numbers[: MOST_WORDS + 1]]
 
     def _choice(self, node: Choice) -> None:
         """Each branch from the same start; what they leave different is unknown after it."""

@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed-from
 NEXT := build/site
+UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 
 # MkDocs 1.6 is pinned on purpose; these turn off the advertisements of its successors.
 export NO_MKDOCS_2_WARNING := 1
@@ -47,9 +48,11 @@ site: $(STAMP)
 	if [ -d site ]; then mv site build/site-before; fi
 	mv $(NEXT) site
 	rm -rf build/site-before
+	@echo "$(UNASKED)"
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
+	@echo "$(UNASKED)"
 
 lint: $(STAMP)
 	$(BIN)/ruff check
@@ -74,7 +77,8 @@ engine: $(STAMP)
 record: $(STAMP)
 	$(BIN)/python scripts/engine/record.py $(if $(VERSION),--version $(VERSION)) $(if $(SAMPLE),--sample $(SAMPLE))
 
-test-engine: $(STAMP) site
+test-engine: $(STAMP)
+	$(MAKE) --no-print-directory site UNASKED="Now vLLM is asked."
 	$(BIN)/python scripts/engine/check.py
 
 # Reads records only; says which one is missing.

@@ -180,6 +180,16 @@ def test_large_file(tmp_path: Path) -> None:
     assert refused(str(file)) == says
 
 
+def test_largest_file(tmp_path: Path) -> None:
+    for size in (4 * 2**20, 4 * 2**20 + 1):
+        file = tmp_path / f"{size}.json"
+        file.write_bytes(json.dumps(LLAMA).encode().ljust(size))
+        if size == 4 * 2**20:
+            assert load_model(str(file)).layers == 32
+        else:
+            assert f"has {size} bytes" in refused(str(file))
+
+
 def test_file_with_a_number_that_is_none(tmp_path: Path) -> None:
     for word in ("NaN", "Infinity", "-Infinity", "1e999"):
         file = tmp_path / f"{word}.json"

@@ -145,6 +145,12 @@ def test_axes_of_a_dense_model() -> None:
     assert moe.description() == (
         "tensor groups: 0, 1; 2, 3. data groups: 0, 2; 1, 3. expert groups: 0–3."
     )
+    context = Placement(layout=Layout(tp=2, pp=2, pcp=2, dcp=2), cluster=Cluster())
+    assert context.description() == (
+        "tensor groups: 0, 1; 2, 3; 4, 5; 6, 7. pipeline groups: 0, 4; 1, 5; 2, 6; 3, 7. "
+        "prefill-context groups: 0, 2; 1, 3; 4, 6; 5, 7. "
+        "decode-context groups: 0, 2; 1, 3; 4, 6; 5, 7."
+    )
     alone = Placement(layout=Layout(), cluster=Cluster())
     assert alone.description() == "Every rank is alone."
     assert len(texts(drawn(alone), "rp-rank")) == 1

@@ -153,7 +153,7 @@ def test_dense_and_expert_layers() -> None:
         ("Glm4Moe", {"first_k_dense_replace": 3}, [0, 1, 2]),
         ("DeepseekV2", {}, []),
         ("DeepseekV3", {}, [0, 1, 2]),
-        ("DeepseekV3", {"first_k_dense_replace": 1, "moe_layer_freq": 3}, [0, 1, 2, 4, 5, 7]),
+        ("DeepseekV3", {"first_k_dense_replace": 4, "moe_layer_freq": 3}, [0, 1, 2, 3, 4, 5, 7]),
         ("Llama4", {}, []),
         ("Llama4", {"interleave_moe_layer_step": 2}, [0, 2, 4, 6]),
     ):
@@ -209,6 +209,8 @@ def test_rotary_tables() -> None:
     """Rows and width of the table, its dtype, and the longest context beside it."""
     half = {"rope_type": "default", "partial_rotary_factor": 0.25}
     scaled = {"rope_type": "linear", "factor": 2.0}
+    yarn = {"rope_type": "yarn", "factor": 2.0}
+    original, later = ({"original_max_position_embeddings": size} for size in (1024, 512))
     for family, keys, rows, dim, tokens in (
         ("Llama", {}, 4096, 32, 4096),
         ("Llama", {"rope_scaling": scaled}, 8192, 32, 8192),
@@ -220,7 +222,11 @@ def test_rotary_tables() -> None:
         ("DeepseekV3", {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, 16384, 64, 4096),
         ("DeepseekV3", {"rope_scaling": {"type": "longrope", "factor": 2.0}}, 8192, 64, 4096),
         ("DeepseekV3", {"rope_scaling": {"type": "su", "factor": 2.0}}, 8192, 64, 4096),
-        ("DeepseekV3", {"rope_scaling": scaled}, 8192, 64, 8192),
+        ("DeepseekV3", {"rope_scaling": scaled | original}, 2048, 64, 8192),
+        ("DeepseekV3", {"rope_scaling": yarn | original}, 2048, 64, 4096),
+        ("DeepseekV3", {"rope_scaling": yarn} | original, 2048, 64, 4096),
+        ("DeepseekV3", {"rope_scaling": yarn | {"rope_type": "deepseek_yarn"}}, 8192, 64, 4096),
+        ("DeepseekV3", {"rope_scaling": scaled | original, **later}, 2048, 64, 8192),
         ("GptOss", {}, 131_072, 64, 4096),
         ("GptOss", {"rope_scaling": {"rope_type": "yarn", "factor": 2.0}}, 8192, 64, 4096),
     ):
@@ -229,6 +235,14 @@ def test_rotary_tables() -> None:
         assert (table.positions, table.dim) == (rows, dim), (family, keys)
         assert table.dtype is (Dtype.FLOAT32 if family == "GptOss" else Dtype.BFLOAT16)
         assert model.context.tokens == tokens, (family, keys)
+
+
+def test_a_scaling_without_its_length() -> None:
+    """Asked: only llama3, yarn and longrope are given one, and these families need it."""
+    for kind in ("linear", "dynamic"):
+        scaling = {"rope_scaling": {"type": kind, "factor": 2.0}}
+        said = refused(LATENT | scaling | {"architectures": ["DeepseekV3ForCausalLM"]})
+        assert "lacks 'original_max_position_embeddings'" in said, kind
 
 
 def test_model_max_length() -> None:

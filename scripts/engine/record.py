@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -55,8 +56,10 @@ ENVIRONMENT = ("Failed to import Ray", "No module named", "Elastic EP with async
 TROUBLE = ("the process died", "no answer in")
 # The CPU build drops enable_dbo, after which rules of the older runner do not come first.
 AFTER_DBO = ("AuxOutput", "--enable-return-routed-experts", "The moonep")
+WIDE_RANKS = 64  # up to here groups are counted, and hashed
 # Cuts evenly by every width up to 16, so that each layout has groups.
 SMOOTH_HEADS = 720_720
+WIDE_HEADS = 2_882_880  # and by 32 and 64
 BUILDS_IN_SAMPLE = 7  # one for so many verdicts, as it takes so much longer
 
 
@@ -111,7 +114,9 @@ def published() -> dict[str, Config]:
 def smooth_models(models: Mapping[str, Config]) -> dict[str, Config]:
     """Latent attention with experts, which any layout splits, and dense heads that share one KV."""
     heads = {"num_attention_heads": SMOOTH_HEADS, "hidden_size": SMOOTH_HEADS}
+    wide = dict.fromkeys((*heads, "num_key_value_heads"), WIDE_HEADS)
     return {
+        "wide-moe": models["deepseek-v2-mini"] | wide,
         "smooth-moe": models["deepseek-v2-mini"] | heads | {"num_key_value_heads": SMOOTH_HEADS},
         "smooth-dense": models["llama-mini"] | heads | {"num_key_value_heads": 1},
     }
@@ -203,8 +208,37 @@ def questions_of(models: Mapping[str, Config]) -> dict[str, list[Row]]:
         for name, grouped in (("smooth-moe", False), ("smooth-dense", True))
         for args in small_layouts(MOST_RANKS, grouped=grouped)
     )
-    files: dict[str, Iterable[Row]] = {"verdicts": verdicts, "builds": builds, "groups": groups}
+    wide = (
+        row_question("groups", "wide-moe", args)
+        for args in small_layouts(WIDE_RANKS, grouped=False)
+        if ranks(args) > MOST_RANKS and WIDE_HEADS % args.get(TP, 1) == 0
+    )
+    files: dict[str, Iterable[Row]] = {
+        "verdicts": verdicts,
+        "builds": builds,
+        "groups": groups,
+        "wide_groups": wide,
+    }
     return {name: without_repeats(questions) for name, questions in files.items()}
+
+
+def ranks(args: Args) -> int:
+    """How many ranks a layout has."""
+    return math.prod(args.get(width, 1) for width in (TP, PP, DP, PCP))
+
+
+def condensed(answer: Row) -> Row:
+    """How many groups each axis has, those of the first and last rank, and a hash of all."""
+    groups: dict[str, list[list[int]]] = {a: sorted(g) for a, g in answer["groups"].items()}
+    last = ranks(answer["args"]) - 1
+    return {
+        "model": answer["model"],
+        "args": answer["args"],
+        "counts": {axis: len(lists) for axis, lists in groups.items()},
+        "first": {axis: next(g for g in lists if 0 in g) for axis, lists in groups.items()},
+        "last": {axis: next(g for g in lists if last in g) for axis, lists in groups.items()},
+        "sha256": hashlib.sha256(dumped(groups).encode()).hexdigest(),
+    }
 
 
 def record_flags(python: str, record: Record) -> None:
@@ -235,6 +269,7 @@ def main() -> None:
         for name, questions in questions_of(on_file | made).items():
             drawn = record.drawn(name, questions)
             found = answers(python, folder, drawn, record.left_out)
+            found = map(condensed, found) if name == "wide_groups" else found
             record.written(f"{name}.jsonl", found)
     if not record.is_contract:
         record.written("left_out.jsonl", record.left_out)

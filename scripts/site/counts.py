@@ -19,6 +19,7 @@ KINDS: Final = {
     "verdicts": "verdicts, with the exact message",
     "builds": "builds: bytes of ranks, pages, blocks, tokens",
     "groups": "groups, rank by rank",
+    "wide_groups": "groups of 17 to 64 ranks: counts, two ranks, a hash of all",
     "deployed-buffers": "buffers and copies after loading",
 }
 

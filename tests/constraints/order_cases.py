@@ -218,6 +218,21 @@ ORDERS: Final = (
         "mixtral-8x7b", dp=2, ep=True, enable_eplb=True, enable_dbo=True, all2all_backend="moonep",
         expert_placement_strategy="round_robin",
     ),
+    # The config of the layout before that of a draft, the scheduler before the KV transfer: asked.
+    order(
+        "redundant-experts-need-eplb speculative-config-num-speculative-tokens-minimum",
+        "mixtral-8x7b", dp=2, eplb_config={"num_redundant_experts": 4},
+        speculative_config={"method": "ngram", "num_speculative_tokens": 0},
+    ),
+    order(
+        "max-num-seqs-minimum",
+        "mixtral-8x7b", max_num_seqs=0, kv_transfer_config=NIXL | {"kv_role": "bad"},
+    ),
+    # The command counts a headless node's engines before a worker builds layers.
+    order(
+        "headless-local-engines expert-width-divides",
+        "mixtral-8x7b", dp=3, headless=True, data_parallel_size_local=0,
+    ),
     # E before F: the config refuses before a worker does.
     order(
         "heads-divide-by-tp dp-fits-node vocabulary-divides-by-tp kv-heads-divide-by-tp",

@@ -164,6 +164,18 @@ def test_no_answer_leaks_an_exception(name: str) -> None:
             assert set(said) >= {"id", "verdict", "groups", "ranks", "capacity"}
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_rule_raises_beside_others(name: str) -> None:
+    """All rules that are broken are listed, also those that vLLM would never come to."""
+    dice = Random(100 + len(name))
+    for _ in range(300):
+        try:
+            deployment = deployed(name, thrown(dice))
+        except VllmParallelError:
+            continue
+        assert len(list(violations(deployment))) <= len(RULES)
+
+
 def brute(of: ModelConfig, axis: str, beside: Layout, up_to: int) -> list[int]:
     """Every width that `check` passes, the layout spelled out anew for each."""
     found = []

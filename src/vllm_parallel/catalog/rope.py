@@ -46,12 +46,15 @@ def read_rotary(keys: Keys, dim: int, *, partial: float = 1.0) -> Rotary:
 
 
 def read_yarn(keys: Keys, dim: int) -> Rotary:
-    """The table of a family that takes every scaling for yarn.
+    """The table of a family that takes every scaling for yarn; not each has a default length.
 
     Source: vllm/model_executor/models/deepseek_v2.py, DeepseekV2MLAAttention (v0.32.0)
     """
     if rope_type(keys) == "default":
         return read_rotary(keys, dim)
+    scaling = keys.nested("rope_parameters", "rope_scaling")
+    if scaling is not None and rope_type(keys) not in LENGTH_ALREADY_SCALED:
+        scaling.size("original_max_position_embeddings")
     rotated = _rotated(keys, dim, 1.0)
     return Rotary(positions=_from_original(keys), dim=rotated, dtype=read_dtype(keys))
 
@@ -95,9 +98,15 @@ def _positions(keys: Keys) -> int:
 
 
 def _from_original(keys: Keys) -> int:
-    scaling = keys.nested("rope_parameters", "rope_scaling") or keys
-    positions = keys.size("max_position_embeddings")
-    original = scaling.size("original_max_position_embeddings", default=positions)
+    key, scaling = (
+        "original_max_position_embeddings",
+        keys.nested("rope_parameters", "rope_scaling"),
+    )
+    scaling = scaling or keys
+    original = scaling.size(key, default=keys.size("max_position_embeddings"))
+    # Beside the rope keys it takes over: transformers, standardize_rope_params.
+    if rope_type(keys) in LENGTH_ALREADY_SCALED:
+        original = keys.size(key, default=original)
     return ceil(original * scaling.number("factor"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -120,6 +121,23 @@ def compared_groups(row: Row) -> Pairs:
     return pairs
 
 
+def compared_wide_groups(row: Row) -> Pairs:
+    said: Row = answer(question(row, "groups"))
+    groups = {axis: sorted(map(list, lists)) for axis, lists in said["groups"].items()}
+    last = max(groups["pp"][-1])
+    text = json.dumps(groups, sort_keys=True, separators=(",", ":"))
+    return {
+        "counts": ({axis: len(lists) for axis, lists in groups.items()}, row["counts"]),
+        "first": (group_of(groups, 0), row["first"]),
+        "last": (group_of(groups, last), row["last"]),
+        "sha256": (sha256(text.encode()).hexdigest(), row["sha256"]),
+    }
+
+
+def group_of(groups: Mapping[str, list[list[int]]], rank: int) -> Row:
+    return {axis: next(g for g in lists if rank in g) for axis, lists in groups.items()}
+
+
 def test_verdicts() -> None:
     """What `create_engine_config` says, in its words."""
     compared_all("verdicts.jsonl", compared_verdict, at_least=5000)
@@ -133,3 +151,8 @@ def test_builds() -> None:
 def test_groups() -> None:
     """Every layout of up to 16 ranks, of a model with experts and of one without."""
     compared_all("groups.jsonl", compared_groups, at_least=700)
+
+
+def test_wide_groups() -> None:
+    """Every layout of 17 to 64 ranks whose tp divides the heads: counts, two ranks, a hash."""
+    compared_all("wide_groups.jsonl", compared_wide_groups, at_least=3800)

@@ -131,9 +131,25 @@ def test_keys_that_a_family_reads_in_its_own_way() -> None:
         assert read("GptOss", MOE, **keys).rotaries[0].dim == 64, keys
 
 
+def test_heads_that_do_not_divide() -> None:
+    """`transformers` refuses such a Llama, and reads such a Qwen2."""
+    odd = {"hidden_size": 520, "num_key_value_heads": 16}
+    said = refused(BARE | odd | {"architectures": ["LlamaForCausalLM"]})
+    assert "a hidden size of 520 for 16 heads; the heads have to divide it" in said
+    assert read("Qwen2", BARE, **odd).hidden == 520
+
+
+def test_biases_of_llama() -> None:
+    """Under either of two keys."""
+    for key in ("attention_bias", "bias"):
+        attention = read("Llama", BARE, **{key: True}).grouped[0]
+        assert (attention.qkv_bias, attention.output_bias) == (True, True), key
+
+
 def test_null_heads() -> None:
     """Null is "as many as query heads" where `transformers` says so, an error elsewhere."""
-    assert read("Llama", BARE, num_key_value_heads=None).kv_heads == 16
+    for family in ("Llama", "Qwen2", "Qwen3"):
+        assert read(family, BARE, num_key_value_heads=None).kv_heads == 16
     for family in ("Qwen3Moe", "GptOss"):
         config = {**MOE, "architectures": [f"{family}ForCausalLM"], "num_key_value_heads": None}
         assert "'num_key_value_heads'" in refused(config)

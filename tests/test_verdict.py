@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -283,3 +284,13 @@ def test_smallest_utilization(
     if requests == 1 and least <= 1:
         assert Verdict.of(at(least)).accepted
         assert not Verdict.of(at(round(least - 0.0001, 4))).accepted
+
+
+def test_smallest_utilization_of_a_load_that_fits_exactly() -> None:
+    """On a GPU of twice the bytes that are needed, it is a half to the last step."""
+    deployment = Deployment(model=LLAMA_8B, layout=ONE, cluster=Cluster(gpu=H100))
+    whole = replace(deployment, settings=Settings(gpu_memory_utilization=1.0))
+    used = H100.runtime_memory_bytes - min(available_on(whole, H100))
+    needed = used + (8 * 512 + 1) * BLOCK  # 512 blocks hold 8192 tokens
+    gpu = replace(H100, runtime_memory_bytes=2 * needed)
+    assert smallest_utilization(deployment, gpu, requests=8, length=8192) == 0.5

@@ -139,6 +139,11 @@ def test_heads_that_do_not_divide() -> None:
     assert read("Qwen2", BARE, **odd).hidden == 520
 
 
+def test_queries_of_a_kv_head() -> None:
+    """Floored, as config/model.py does it, where the heads do not share evenly."""
+    assert read("Llama", BARE, num_key_value_heads=3).grouped[0].queries_per_kv_head == 5
+
+
 def test_biases_of_llama() -> None:
     """Under either of two keys."""
     for key in ("attention_bias", "bias"):

@@ -36,7 +36,11 @@ ANSWERS: Final = (  # of vLLM
 STAGES: Final[dict[str, tuple[str, ...]]] = {
     "builds": ("-k", "not verdict", *ANSWERS),
     "verdicts": ("-k", "verdict", *ANSWERS),
-    "rules": ("tests/constraints",),
+    "rules": (
+        *("tests/constraints/test_rules.py", "tests/constraints/test_order.py"),
+        *("tests/constraints/test_corners.py", "tests/constraints/test_known.py"),
+        *("tests/constraints/test_memory_rules.py", "tests/constraints/test_doors.py"),
+    ),
     "sums": (
         *("tests/test_layout.py", "tests/test_kv.py", "tests/test_ledger.py"),
         *("tests/test_verdict.py", "tests/test_catalog.py", "tests/test_answers.py"),

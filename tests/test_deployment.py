@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.deployment import ContextSettings, Deployment, ExpertSettings, Settings
+from vllm_parallel.errors import CatalogError
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import ModelConfig
+from vllm_parallel.shard import Shard
 
 DEEPSEEK: Final = load_model("deepseek-v3", as_bf16=True)
 REPLICATED: Final = Settings(context=ContextSettings(q_replicate=True))
@@ -55,3 +58,16 @@ def test_default_batch(backend: str, layout: Layout, gpu: str, tokens: int) -> N
         cluster=Cluster(gpu=load_gpu(gpu)),
     )
     assert deployment.max_num_batched_tokens == tokens
+
+
+@pytest.mark.parametrize("method", ["eagle", "eagle3", "mtp", "medusa"])
+def test_draft_models_are_not_sized(method: str) -> None:
+    """Their weights are not modelled, and are never left out in silence; ngram has none."""
+    deployment = Deployment(
+        model=DEEPSEEK, layout=Layout(tp=8), settings=Settings(speculative_method=method)
+    )
+    with pytest.raises(CatalogError, match="not modelled"):
+        Shard.of(deployment, 0)
+    without = replace(deployment, settings=Settings(speculative_method="ngram"))
+    bare = replace(deployment, settings=Settings())
+    assert Shard.of(without, 0).weight_bytes == Shard.of(bare, 0).weight_bytes

@@ -64,5 +64,7 @@ def test_every_named_test_is_there() -> None:
     named = [name for stage in STAGES.values() for name in stage if name.startswith("tests/")]
     assert [name for name in named if not (ROOT / name).exists()] == []
     assert len(named) > 10
+    rules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/constraints/test_*.py")}
+    assert rules - set(named) == set()
     for stages in (USUAL, OF_RULES):
         assert sorted(stages) == sorted(STAGES)

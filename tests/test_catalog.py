@@ -18,8 +18,9 @@ from vllm_parallel.catalog import (
     read_config,
     with_dtype,
 )
+from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, VllmParallelError
-from vllm_parallel.model import Dtype, GroupedQueryAttention, LatentAttention
+from vllm_parallel.model import GroupedQueryAttention, LatentAttention
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.units import GIB, MIB
 

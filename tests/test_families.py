@@ -9,7 +9,14 @@ import pytest
 
 from tests.test_catalog import refused
 from vllm_parallel.catalog import load_model
-from vllm_parallel.model import DenseMlp, Dtype, Experts, LatentAttention, ModelConfig
+from vllm_parallel.dtype import Dtype
+from vllm_parallel.model import (
+    DenseMlp,
+    Experts,
+    GroupedQueryAttention,
+    LatentAttention,
+    ModelConfig,
+)
 
 Config = Mapping[str, object]
 BARE: Final[dict[str, object]] = {
@@ -45,7 +52,10 @@ def read(family: str, config: Config, **keys: object) -> ModelConfig:
 def windows(model: ModelConfig) -> list[int | None]:
     """The window of each layer, by grouped attention."""
     kinds = [kind.attention for kind in model.kinds]
-    return [None if isinstance(a := kinds[n], LatentAttention) else a.window for n in model.pattern]
+    return [
+        a.window if isinstance(a := kinds[n], GroupedQueryAttention) else None
+        for n in model.pattern
+    ]
 
 
 def dense_layers(model: ModelConfig) -> list[int]:

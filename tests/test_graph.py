@@ -16,10 +16,11 @@ import pytest
 from vllm_parallel.catalog import load_model, model_names
 from vllm_parallel.deployment import ContextSettings, Deployment, ExpertSettings, Settings
 from vllm_parallel.errors import UnevenSplitError
-from vllm_parallel.graph import Layer, ModelGraph
+from vllm_parallel.graph import ModelGraph
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.shard import Shard
+from vllm_parallel.weight import Layer
 
 Config = Mapping[str, Any]
 

@@ -12,18 +12,12 @@ import pytest
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.kv import KvCache, KvKind, KvSpec
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Pool
-from vllm_parallel.model import (
-    Block,
-    ContextLimit,
-    DenseMlp,
-    Dtype,
-    GroupedQueryAttention,
-    ModelConfig,
-)
+from vllm_parallel.model import Block, ContextLimit, DenseMlp, GroupedQueryAttention, ModelConfig
 from vllm_parallel.units import GIB
 
 FULL: Final = GroupedQueryAttention(heads=8, kv_heads=2, head_dim=16)

@@ -18,8 +18,8 @@ PACKAGE = ROOT / "src" / "vllm_parallel"
 TEXTS = ("docs/**/*.md", "snippets/**/*", "README.md", "scripts/site/*.toml")
 # Where each recorded value is computed.
 MODULES = {
-    "weight_bytes": ("graph.py", "shard.py"),
-    "buffer_bytes": ("graph.py", "shard.py"),
+    "weight_bytes": ("weight.py", "layers", "graph.py", "shard.py"),
+    "buffer_bytes": ("shard.py",),
     "kv_layers": ("kv.py",),
     "kv_page_bytes": ("kv.py",),
     "num_blocks": ("kv.py", "ledger.py"),

@@ -28,11 +28,11 @@ from vllm_parallel import (
     model_names,
 )
 from vllm_parallel.constraints import Known
-from vllm_parallel.graph import VOCABULARY_MULTIPLE
 from vllm_parallel.ledger import ASSUMED_OVERHEAD_BYTES, RELEASE, stage_shards
 from vllm_parallel.render.numbers import gib, size
 from vllm_parallel.units import GIB
 from vllm_parallel.verdict import MEMORY_RULES
+from vllm_parallel.weight import VOCABULARY_MULTIPLE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 MODEL: Final = load_model("llama-3.1-70b")

@@ -9,9 +9,10 @@ from enum import StrEnum
 from typing import Final
 
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.layout import pipeline_bounds
-from vllm_parallel.model import Attention, Dtype, GroupedQueryAttention, LatentAttention
+from vllm_parallel.model import Attention, Block, GroupedQueryAttention, LatentAttention
 from vllm_parallel.units import ceil_div
 
 FEW_PADDING_LAYERS: Final = 1.5  # kv_cache_utils.py: up to here the largest bucket sets the size
@@ -150,7 +151,7 @@ class KvCache:
         (655360, 512)
         """
         model = deployment.model
-        specs = [KvSpec.of(kind.attention, deployment) for kind in model.kinds]
+        specs = [_spec(kind, deployment) for kind in model.kinds]
         return cls(
             deployment=deployment,
             groups=_groups(specs, model.pattern),
@@ -205,6 +206,16 @@ class KvCache:
             else:
                 high = middle - 1
         return fits
+
+
+def _spec(block: Block, deployment: Deployment) -> KvSpec:
+    if block.attention is None:
+        raise CatalogError(
+            subject=deployment.model.name,
+            problem="has layers without attention, whose cache is not modelled",
+            fix="size a model with attention on every layer",
+        )
+    return KvSpec.of(block.attention, deployment)
 
 
 def _cache_dtype(deployment: Deployment) -> Dtype:

@@ -3,32 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Dtype(StrEnum):
-    """An element type, by the name that torch gives it.
-
-    >>> Dtype.BFLOAT16.bytes
-    2
-    """
-
-    FLOAT32 = "float32"
-    BFLOAT16 = "bfloat16"
-    FLOAT16 = "float16"
-    FLOAT8_E4M3 = "float8_e4m3fn"
-    INT32 = "int32"
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of one element."""
-        match self:
-            case Dtype.FLOAT32 | Dtype.INT32:
-                return 4
-            case Dtype.BFLOAT16 | Dtype.FLOAT16:
-                return 2
-            case Dtype.FLOAT8_E4M3:
-                return 1
+from vllm_parallel.dtype import Dtype
+from vllm_parallel.errors import CatalogError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +29,24 @@ class GroupedQueryAttention:
     rotates: bool = True  # False: no rotary embedding (NoPE)
     window: int | None = None  # sliding: a token sees the last `window` tokens
     chunk: int | None = None  # chunked local: a token sees its own chunk
+    borrows_kv: bool = False  # reads the cache of an earlier layer, keeps none
 
     @property
     def queries_per_kv_head(self) -> int:
         """Query heads that share one KV head, rounded down as vLLM does."""
         return self.heads // self.kv_heads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexer:
+    """Selects the tokens that sparse attention (DSA) reads; it keeps keys of its own.
+
+    Source: vllm/model_executor/models/deepseek_v2.py, Indexer (v0.32.0)
+    """
+
+    heads: int
+    head_dim: int
+    selected_tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +66,7 @@ class LatentAttention:
     nope_dim: int
     rope_dim: int
     value_dim: int
+    indexer: Indexer | None = None
 
     @property
     def rotates(self) -> bool:
@@ -128,10 +119,14 @@ Mlp = DenseMlp | Experts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One decoder layer: attention, then a dense MLP or experts."""
+    """One decoder layer: attention, then a dense MLP or experts; some layers lack a part.
 
-    attention: Attention
-    mlp: Mlp
+    `norms` are its norms over the hidden size, by the names that the family gives them.
+    """
+
+    attention: Attention | None
+    mlp: Mlp | None
+    norms: tuple[str, ...] = ("input_layernorm", "post_attention_layernorm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,8 +224,23 @@ class ModelConfig:
 
     @property
     def attention(self) -> Attention:
-        """Attention of the first block; widths are checked against its heads."""
-        return self.kinds[0].attention
+        """The first attention of the model; widths are checked against its heads."""
+        return self.attentions[0]
+
+    @property
+    def attentions(self) -> tuple[Attention, ...]:
+        """The kinds of attention, in the order of the layers.
+
+        Raises:
+            CatalogError: no layer has any.
+        """
+        found = dict.fromkeys(kind.attention for kind in self.kinds)
+        kinds = tuple(attention for attention in found if attention is not None)
+        if not kinds:
+            raise CatalogError(
+                subject=self.name, problem="has no attention", fix="such models are not modelled"
+            )
+        return kinds
 
     @property
     def heads(self) -> int:
@@ -261,8 +271,7 @@ class ModelConfig:
     @property
     def grouped(self) -> tuple[GroupedQueryAttention, ...]:
         """The kinds of grouped-query attention; empty for latent attention."""
-        kinds = dict.fromkeys(kind.attention for kind in self.kinds)
-        return tuple(kind for kind in kinds if isinstance(kind, GroupedQueryAttention))
+        return tuple(kind for kind in self.attentions if isinstance(kind, GroupedQueryAttention))
 
     @property
     def has_windows(self) -> bool:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
-from vllm_parallel.graph import Cut, Layer, ModelGraph, copy_bytes, weight_bytes
+from vllm_parallel.graph import ModelGraph
 from vllm_parallel.layout import experts_on, pipeline_bounds
-from vllm_parallel.model import Dtype, Experts
+from vllm_parallel.model import Experts
 from vllm_parallel.ranks import Rank
+from vllm_parallel.weight import Cut, Layer, copy_bytes, weight_bytes
 
 ATTENTION_SCALES: Final = 4  # q, k, v and probability scale of each attention layer, fp32
 
@@ -84,9 +86,10 @@ class Shard:
         Source: vllm/model_executor/layers/rotary_embedding/base.py (v0.32.0)
         """
         model = self.deployment.model
-        layers = self.stop - self.start
-        rotates = any(model.kinds[kind].attention.rotates for kind in self.kinds)
+        found = [(model.kinds[kind].attention, count) for kind, count in self.kinds.items()]
+        rotates = any(attention is not None and attention.rotates for attention, _ in found)
         tables = sum(rotary.bytes for rotary in model.rotaries) if rotates else 0
+        layers = sum(count for attention, count in found if attention is not None)
         scales = layers * ATTENTION_SCALES * Dtype.FLOAT32.bytes
         return tables + scales + self._expert_map_bytes
 

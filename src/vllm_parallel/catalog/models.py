@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 
 from vllm_parallel.catalog.families import FAMILIES
 from vllm_parallel.catalog.keys import JsonObject, Keys
+from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, on_one_line, shortened
-from vllm_parallel.model import Dtype, ModelConfig
+from vllm_parallel.model import ModelConfig
 
 MAX_CONFIG_BYTES: Final = 4 * 2**20
 ASKED_DTYPES: Final = {

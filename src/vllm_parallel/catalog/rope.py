@@ -6,8 +6,9 @@ from math import ceil
 from typing import Final
 
 from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, shortened
-from vllm_parallel.model import ContextLimit, Dtype, Rotary
+from vllm_parallel.model import ContextLimit, Rotary
 
 DTYPES: Final = {
     "bfloat16": Dtype.BFLOAT16,

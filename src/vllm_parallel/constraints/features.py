@@ -7,7 +7,7 @@ from typing import Final
 
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test
 from vllm_parallel.deployment import Deployment
-from vllm_parallel.model import Dtype
+from vllm_parallel.dtype import Dtype
 
 VLLM: Final = "vllm/config/vllm.py"
 DBO_BACKENDS: Final = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")

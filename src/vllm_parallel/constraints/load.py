@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from vllm_parallel.constraints.balancing import counted_engines, local_engines, names_engine
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test, divisors
 from vllm_parallel.deployment import Deployment
-from vllm_parallel.graph import VOCABULARY_MULTIPLE
 from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.units import round_up
+from vllm_parallel.weight import VOCABULARY_MULTIPLE
 
 PCP_MANAGER: Final = "vllm/v1/worker/gpu/pcp_manager.py, PCPManager.validate_config"
 MAX_REDUNDANT_EXPERTS: Final = 1023

@@ -13,7 +13,8 @@ from vllm_parallel.catalog.families.common import (
 )
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary
-from vllm_parallel.model import Block, Dtype, Experts, ModelConfig, Traits
+from vllm_parallel.dtype import Dtype
+from vllm_parallel.model import Block, Experts, ModelConfig, Traits
 
 
 def read_qwen3_moe(keys: Keys) -> ModelConfig:

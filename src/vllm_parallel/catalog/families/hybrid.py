@@ -14,7 +14,8 @@ from vllm_parallel.catalog.families.common import (
 )
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary, read_yarn
-from vllm_parallel.model import Block, DenseMlp, Dtype, Experts, ModelConfig, Traits
+from vllm_parallel.dtype import Dtype
+from vllm_parallel.model import Block, DenseMlp, Experts, ModelConfig, Traits
 
 GPT_OSS_YARN: Final = {
     "rope_type": "yarn",

@@ -1,0 +1,30 @@
+"""Element types."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Dtype(StrEnum):
+    """An element type, by the name that torch gives it.
+
+    >>> Dtype.BFLOAT16.bytes
+    2
+    """
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+    FLOAT8_E4M3 = "float8_e4m3fn"
+    INT32 = "int32"
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one element."""
+        match self:
+            case Dtype.FLOAT32 | Dtype.INT32:
+                return 4
+            case Dtype.BFLOAT16 | Dtype.FLOAT16:
+                return 2
+            case Dtype.FLOAT8_E4M3:
+                return 1

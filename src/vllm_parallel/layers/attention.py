@@ -1,0 +1,80 @@
+"""The weights of attention, and the copies that loading makes of them."""
+
+from __future__ import annotations
+
+from vllm_parallel.layers.storage import Storage
+from vllm_parallel.model import Attention, GroupedQueryAttention, LatentAttention
+from vllm_parallel.weight import Part, Split, Weight, whole
+
+
+def attention_weights(attention: Attention, storage: Storage) -> list[Weight]:
+    """The parameters of one layer's attention."""
+    match attention:
+        case GroupedQueryAttention():
+            return _grouped(attention, storage)
+        case LatentAttention():
+            return _latent(attention, storage)
+
+
+def _grouped(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
+    """Source: vllm/model_executor/layers/linear.py, QKVParallelLinear (v0.32.0)."""
+    query = Part(a.heads, a.head_dim, Split.TENSOR, "query heads")
+    key = Part(a.kv_heads, a.head_dim, Split.KV_HEADS, "KV heads")
+    qkv = (query, key, key)
+    across = storage.across
+    weights = [
+        *storage.linear("self_attn.qkv_proj", qkv, across, bias=a.qkv_bias),
+        *storage.linear("self_attn.o_proj", across, (query,), bias=a.output_bias),
+    ]
+    if a.qk_norm:
+        head = Part(a.head_dim)
+        weights += [storage.vector(f"self_attn.{name}_norm.weight", head) for name in "qk"]
+    if a.sinks:
+        heads = Part(a.heads, 1, Split.TENSOR, "query heads")
+        weights.append(storage.vector("self_attn.sinks", heads))
+    return weights
+
+
+def _latent(a: LatentAttention, storage: Storage) -> list[Weight]:
+    """Source: vllm/model_executor/models/deepseek_v2.py, DeepseekV2MLAAttention (v0.32.0)."""
+    queries = (Part(a.heads, a.query_dim, Split.QUERIES, "query heads"),)
+    keys_values = (Part(a.heads, a.nope_dim + a.value_dim, Split.TENSOR, "query heads"),)
+    values = (Part(a.heads, a.value_dim, Split.TENSOR, "query heads"),)
+    latent = Part(a.latent_dim)
+    across = storage.across
+    if a.q_lora_rank is None:
+        down = [
+            *storage.linear("self_attn.kv_a_proj_with_mqa", (latent,), across),
+            *storage.linear("self_attn.q_proj", queries, across),
+        ]
+    else:
+        rank = Part(a.q_lora_rank)
+        down = [
+            *storage.linear("self_attn.fused_qkv_a_proj", (rank, latent), across),
+            storage.vector("self_attn.q_a_layernorm.weight", rank),
+            *storage.linear("self_attn.q_b_proj", queries, (rank,)),
+        ]
+    return [
+        *down,
+        storage.vector("self_attn.kv_a_layernorm.weight", Part(a.kv_lora_rank)),
+        *storage.linear("self_attn.kv_b_proj", keys_values, whole(a.kv_lora_rank)),
+        *storage.linear("self_attn.o_proj", across, values),
+    ]
+
+
+def latent_copies(attention: Attention, storage: Storage) -> tuple[Weight, ...]:
+    """The halves of kv_b_proj, kept again and transposed; kv_b_proj itself stays.
+
+    Source: vllm/model_executor/layers/attention/mla_attention.py, process_weights_after_loading
+    (v0.32.0)
+    """
+    if not isinstance(attention, LatentAttention):
+        return ()
+    heads = (Part(attention.heads, 1, Split.TENSOR, "query heads"),)
+    replica = (Part(attention.heads, 1, Split.REPLICA, "query heads"),)
+    rank, dtype = whole(attention.kv_lora_rank), storage.dtype
+    return (
+        Weight("self_attn.W_UV", (heads, rank, whole(attention.value_dim)), dtype),
+        Weight("self_attn.W_UK_T", (heads, whole(attention.nope_dim), rank), dtype),
+        Weight("self_attn.W_UK_T_dcp_qrep", (replica, whole(attention.nope_dim), rank), dtype),
+    )

@@ -1,0 +1,68 @@
+"""The weights of dense MLPs and of experts."""
+
+from __future__ import annotations
+
+from vllm_parallel.dtype import Dtype
+from vllm_parallel.layers.storage import Storage
+from vllm_parallel.model import DenseMlp, Experts, Mlp
+from vllm_parallel.weight import Part, Split, Weight, whole
+
+
+def mlp_weights(mlp: Mlp, storage: Storage) -> list[Weight]:
+    """The parameters of one layer's MLP."""
+    match mlp:
+        case DenseMlp():
+            width = Part(mlp.intermediate, 1, Split.TENSOR, "columns of the MLP")
+            return _gated("mlp", width, storage, bias=mlp.bias)
+        case Experts():
+            return [*_router(mlp, storage), *_routed(mlp, storage), *_shared(mlp, storage)]
+
+
+def _gated(name: str, width: Part, storage: Storage, *, bias: bool = False) -> list[Weight]:
+    return [
+        *storage.linear(f"{name}.gate_up_proj", (width, width), storage.across, bias=bias),
+        *storage.linear(f"{name}.down_proj", storage.across, (width,), bias=bias),
+    ]
+
+
+def _router(e: Experts, storage: Storage) -> list[Weight]:
+    dtype = e.router_dtype or storage.dtype
+    weights = [Weight("mlp.gate.weight", (whole(e.count), storage.across), dtype)]
+    if e.bias:
+        weights.append(Weight("mlp.gate.bias", (whole(e.count),), dtype))
+    if e.correction_bias:
+        name = "mlp.gate.e_score_correction_bias"
+        weights.append(Weight(name, (whole(e.count),), Dtype.FLOAT32))
+    return weights
+
+
+def _routed(e: Experts, storage: Storage) -> list[Weight]:
+    """All experts in two weights.
+
+    Source: vllm/model_executor/layers/fused_moe/unquantized_fused_moe_method.py,
+    create_weights (v0.32.0)
+    """
+    count = (Part(e.count, 1, Split.EXPERTS, "experts"),)
+    width = Part(e.intermediate, 1, Split.EXPERT_WIDTH, "columns of an expert")
+    across, dtype = storage.across, storage.dtype
+    weights = [
+        Weight("mlp.experts.w13_weight", (count, (width, width), across), dtype),
+        Weight("mlp.experts.w2_weight", (count, across, (width,)), dtype),
+    ]
+    if e.bias:
+        weights += [
+            Weight("mlp.experts.w13_bias", (count, (width, width)), dtype),
+            Weight("mlp.experts.w2_bias", (count, across), dtype),
+        ]
+    return weights
+
+
+def _shared(e: Experts, storage: Storage) -> list[Weight]:
+    if not e.shared_intermediate:
+        return []
+    width = Part(e.shared_intermediate, 1, Split.SHARED, "columns of the shared experts")
+    weights = _gated("mlp.shared_experts", width, storage)
+    if e.shared_gate:
+        gate = ((Part(1),), storage.across)
+        weights.append(Weight("mlp.shared_expert_gate.weight", gate, storage.dtype))
+    return weights

@@ -1,0 +1,144 @@
+"""A named weight: its dimensions, how each is split and over what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from math import prod
+from typing import Final
+
+from vllm_parallel.dtype import Dtype
+from vllm_parallel.units import exact_div, round_up
+
+VOCABULARY_MULTIPLE: Final = 64  # vocab_parallel_embedding.py, DEFAULT_VOCAB_PADDING_SIZE
+
+
+class Split(StrEnum):
+    """What a part of a weight is split over."""
+
+    COPY = "copied to every rank"
+    TENSOR = "over tp"
+    QUERIES = "over tp, over tp / dcp where DCP ranks keep each other's queries"
+    REPLICA = "a further copy over tp / dcp, only where DCP ranks keep each other's queries"
+    KV_HEADS = "over tp, copied once tp exceeds the KV heads"
+    VOCABULARY = "padded to 64, over tp"
+    SHARED = "over tp, copied under sequence-parallel experts"
+    EXPERTS = "whole experts over ep"
+    EXPERT_WIDTH = "each expert over dp x pcp x tp, unless expert parallel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """The widths that cut one rank's weights.
+
+    `local_experts` is None without expert parallelism: every rank then holds all experts,
+    each cut `expert_slices` ways.
+    """
+
+    tp: int = 1
+    query_slices: int | None = None  # None: tp, unless dcp_q_replicate
+    expert_slices: int = 1
+    local_experts: int | None = None
+    redundant_experts: int = 0
+    copies_shared: bool = False
+
+    def width(self, split: Split) -> int:
+        """How many ways this split cuts."""
+        match split:
+            case Split.TENSOR | Split.KV_HEADS | Split.VOCABULARY:
+                return self.tp
+            case Split.QUERIES | Split.REPLICA:
+                return self.query_slices or self.tp
+            case Split.SHARED:
+                return 1 if self.copies_shared else self.tp
+            case Split.EXPERT_WIDTH:
+                return self.expert_slices
+            case Split.COPY | Split.EXPERTS:
+                return 1
+
+    def experts(self, count: int) -> int:
+        """Whole experts on the rank, of a layer with so many."""
+        if self.local_experts is None:
+            return count + self.redundant_experts
+        return self.local_experts
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`count` units of `size` elements along one dimension, and what the count is split over.
+
+    >>> Part(8, 128, Split.KV_HEADS, "KV heads").length(Cut(tp=16))
+    128
+    """
+
+    count: int
+    size: int = 1
+    split: Split = Split.COPY
+    what: str = ""
+
+    def length(self, cut: Cut) -> int:
+        """Elements of this part on one rank.
+
+        Raises:
+            UnevenSplitError: the width does not divide the count.
+        """
+        return self._units(cut) * self.size
+
+    def _units(self, cut: Cut) -> int:
+        if self.split is Split.EXPERTS:
+            return cut.experts(self.count)
+        if self.split is Split.REPLICA and cut.query_slices is None:
+            return 0
+        if self.split is Split.KV_HEADS and cut.tp > self.count:
+            exact_div(cut.tp, self.count, "tensor-parallel ranks")
+            return 1
+        padded = self.split is Split.VOCABULARY
+        units = round_up(self.count, VOCABULARY_MULTIPLE) if padded else self.count
+        return exact_div(units, cut.width(self.split), self.what)
+
+
+def whole(count: int) -> tuple[Part, ...]:
+    """A dimension that every rank holds whole."""
+    return (Part(count),)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """One parameter of a layer; a dimension may hold several parts, one after the other."""
+
+    name: str
+    dimensions: tuple[tuple[Part, ...], ...]
+    dtype: Dtype
+
+    def shape(self, cut: Cut) -> tuple[int, ...]:
+        """Shape on a rank cut so."""
+        return tuple(sum(part.length(cut) for part in parts) for parts in self.dimensions)
+
+    def bytes(self, cut: Cut) -> int:
+        """Bytes on a rank cut so."""
+        return prod(self.shape(cut)) * self.dtype.bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """The weights that are built together: one kind of block, the embedding, a norm, the head.
+
+    Layers compare by identity: a graph makes each kind once, and a stage counts them.
+    """
+
+    name: str
+    weights: tuple[Weight, ...]
+    copies: tuple[Weight, ...] = ()  # made after loading, beside the weights
+
+
+@lru_cache(maxsize=1024)
+def weight_bytes(layer: Layer, cut: Cut) -> int:
+    """Bytes of a layer's weights on a rank cut so."""
+    return sum(weight.bytes(cut) for weight in layer.weights)
+
+
+@lru_cache(maxsize=1024)
+def copy_bytes(layer: Layer, cut: Cut) -> int:
+    """Bytes of the copies that loading makes of a layer's weights."""
+    return sum(weight.bytes(cut) for weight in layer.copies)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, get_type_hints
 
 import pytest
 
 from tests.test_catalog import refused
 from vllm_parallel.catalog import load_model
+from vllm_parallel.catalog.families import FAMILIES, reader_of
+from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.model import (
     DenseMlp,
@@ -66,6 +68,17 @@ def dense_layers(model: ModelConfig) -> list[int]:
 def experts(model: ModelConfig) -> Experts:
     assert model.experts is not None
     return model.experts
+
+
+def test_every_reader_is_there() -> None:
+    """The table names functions; each takes keys and gives a model."""
+    for architecture, place in FAMILIES.items():
+        reader = reader_of(architecture)
+        assert reader is not None
+        assert f"{reader.__module__}.{reader.__name__}".endswith(f"families.{place}")
+        hints = get_type_hints(reader)
+        assert hints == {"keys": Keys, "return": ModelConfig}, architecture
+    assert reader_of("BertModel") is None
 
 
 ALTERNATING: Final = ["full_attention", "sliding_attention"] * 4

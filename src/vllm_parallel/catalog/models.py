@@ -9,7 +9,7 @@ from functools import lru_cache
 from pkgutil import get_data
 from typing import Final, NamedTuple
 
-from vllm_parallel.catalog.families import FAMILIES
+from vllm_parallel.catalog.families import FAMILIES, reader_of
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, on_one_line, shortened
@@ -82,7 +82,7 @@ def read_config(config: JsonObject, name: str, *, as_bf16: bool) -> ModelConfig:
         raise CatalogError(
             subject=name, problem="names no architecture", fix="add its 'architectures' list"
         )
-    reader = FAMILIES.get(architecture)
+    reader = reader_of(architecture)
     if reader is None:
         raise CatalogError(
             subject=name,

@@ -1,34 +1,47 @@
 """The families of models that are built here, each from its own `config.json` keys.
 
 A key that a config leaves out has the default that the family has in `transformers`, which is
-what vLLM sees; a key without a default there is required.
+what vLLM sees; a key without a default there is required. A family's module is imported when a
+model of it is read, not before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Final
 
-from vllm_parallel.catalog.families.dense import read_llama, read_mistral, read_qwen2, read_qwen3
-from vllm_parallel.catalog.families.experts import read_glm4_moe, read_mixtral, read_qwen3_moe
-from vllm_parallel.catalog.families.hybrid import read_gpt_oss, read_llama4
-from vllm_parallel.catalog.families.latent import read_deepseek_v2, read_deepseek_v3
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.model import ModelConfig
 
-__all__ = ["FAMILIES"]
+__all__ = ["FAMILIES", "Reader", "reader_of"]
 
-FAMILIES: Final[dict[str, Callable[[Keys], ModelConfig]]] = {
-    "LlamaForCausalLM": read_llama,
-    "MistralForCausalLM": read_mistral,
-    "Qwen2ForCausalLM": read_qwen2,
-    "Qwen3ForCausalLM": read_qwen3,
-    "Qwen3MoeForCausalLM": read_qwen3_moe,
-    "MixtralForCausalLM": read_mixtral,
-    "Glm4MoeForCausalLM": read_glm4_moe,
-    "DeepseekV2ForCausalLM": read_deepseek_v2,
-    "DeepseekV3ForCausalLM": read_deepseek_v3,
-    "GptOssForCausalLM": read_gpt_oss,
-    "Llama4ForCausalLM": read_llama4,
-    "Llama4ForConditionalGeneration": read_llama4,
+Reader = Callable[[Keys], ModelConfig]
+FAMILIES: Final[Mapping[str, str]] = {  # architecture: module here, and its function
+    "LlamaForCausalLM": "dense.read_llama",
+    "MistralForCausalLM": "dense.read_mistral",
+    "Qwen2ForCausalLM": "dense.read_qwen2",
+    "Qwen3ForCausalLM": "dense.read_qwen3",
+    "Qwen3MoeForCausalLM": "experts.read_qwen3_moe",
+    "MixtralForCausalLM": "experts.read_mixtral",
+    "Glm4MoeForCausalLM": "experts.read_glm4_moe",
+    "DeepseekV2ForCausalLM": "latent.read_deepseek_v2",
+    "DeepseekV3ForCausalLM": "latent.read_deepseek_v3",
+    "GptOssForCausalLM": "hybrid.read_gpt_oss",
+    "Llama4ForCausalLM": "hybrid.read_llama4",
+    "Llama4ForConditionalGeneration": "hybrid.read_llama4",
 }
+
+
+def reader_of(architecture: str) -> Reader | None:
+    """The function that reads a config of this architecture, None where it is not modelled.
+
+    >>> reader_of("Qwen3MoeForCausalLM").__name__
+    'read_qwen3_moe'
+    """
+    place = FAMILIES.get(architecture)
+    if place is None:
+        return None
+    module, function = place.split(".")
+    reader: Reader = getattr(import_module(f"{__name__}.{module}"), function)
+    return reader

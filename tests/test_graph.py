@@ -40,6 +40,10 @@ DEEPSEEK: Final = LLAMA | {
     "n_shared_experts": 2, "num_experts_per_tok": 2, "moe_intermediate_size": 48,
     "first_k_dense_replace": 2, "moe_layer_freq": 2, "topk_method": "noaux_tc",
 }  # fmt: skip
+INDEXED: Final = DEEPSEEK | {
+    "architectures": ["DeepseekV32ForCausalLM"], "q_lora_rank": 40, "index_n_heads": 5,
+    "index_head_dim": 24, "index_topk": 64,
+}  # fmt: skip
 INVENTED: Final[dict[str, Config]] = {
     "llama, biased and tied": LLAMA
     | {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True},
@@ -49,6 +53,10 @@ INVENTED: Final[dict[str, Config]] = {
     "qwen3 experts, tied": QWEN3_MOE | {"tie_word_embeddings": True},
     "deepseek without query ranks": DEEPSEEK,
     "deepseek with query ranks": DEEPSEEK | {"q_lora_rank": 40, "topk_method": "greedy"},
+    "deepseek with an indexer": INDEXED,
+    "glm with an indexer on some layers": INDEXED
+    | {"architectures": ["GlmMoeDsaForCausalLM"], "index_topk_pattern": "FSFFSSF"},
+    "glm, light": DEEPSEEK | {"architectures": ["Glm4MoeLiteForCausalLM"], "q_lora_rank": 24},
     "glm without query norms": LLAMA
     | {
         "architectures": ["Glm4MoeForCausalLM"], "n_routed_experts": 6, "n_shared_experts": 2,
@@ -59,7 +67,9 @@ INVENTED: Final[dict[str, Config]] = {
 ODD: Final = Path(__file__).parent / "oracle" / "configs"
 
 WHOLE_ENDS: Final = ("Qwen3MoeForCausalLM", "MixtralForCausalLM", "GptOssForCausalLM")
-COPIES_SHARED: Final = ("Deepseek", "Llama4")
+COPIES_SHARED: Final = ("Deepseek", "GlmMoeDsa", "Llama4")
+COPIES_DENSE: Final = ("DeepseekV32", "GlmMoeDsa")
+FLOAT32_ROUTER: Final = ("Glm4MoeForCausalLM", "Glm4MoeLiteForCausalLM")
 FLOAT32: Final = 4
 
 
@@ -107,6 +117,17 @@ def latent(c: Config) -> Iterator[Piece]:
     yield Piece("self_attn.o_proj.weight", "tp", hidden * heads * c["v_head_dim"])
 
 
+def indexer(c: Config, layer: int) -> Iterator[Piece]:
+    pattern = c.get("index_topk_pattern", "F" * c["num_hidden_layers"])
+    if "index_topk" in c and pattern[layer] == "F":
+        heads, size = c["index_n_heads"], c["index_head_dim"]
+        yield Piece("self_attn.indexer.wq_b.weight", "all", heads * size * c["q_lora_rank"])
+        columns = c["hidden_size"]
+        yield Piece("self_attn.indexer.wk_weights_proj.weight", "all", (size + heads) * columns)
+        yield Piece("self_attn.indexer.k_norm.weight", "all", size, FLOAT32)
+        yield Piece("self_attn.indexer.k_norm.bias", "all", size, FLOAT32)
+
+
 def experts_of(c: Config) -> int:
     return c.get("num_experts") or c.get("n_routed_experts") or c.get("num_local_experts") or 0
 
@@ -120,7 +141,8 @@ def has_experts(c: Config, layer: int) -> bool:
             return layer not in c["mlp_only_layers"] and layer % step == step - 1
         case "Glm4MoeForCausalLM":
             return bool(layer >= c["first_k_dense_replace"])
-        case "DeepseekV2ForCausalLM" | "DeepseekV3ForCausalLM":
+        case arch if "n_routed_experts" in c and "kv_lora_rank" in c:
+            assert arch.startswith(("Deepseek", "Glm"))
             return bool(layer >= c["first_k_dense_replace"] and layer % c["moe_layer_freq"] == 0)
         case "Llama4ForConditionalGeneration":
             return layer % 2 == 1
@@ -135,7 +157,8 @@ def gated(name: str, share: str, width: int, hidden: int) -> Iterator[Piece]:
 
 def dense(c: Config) -> Iterator[Piece]:
     width = c.get("intermediate_size_mlp") or c["intermediate_size"]
-    yield from gated("mlp", "tp", width, c["hidden_size"])
+    share = "dense" if c["architectures"][0].startswith(COPIES_DENSE) else "tp"
+    yield from gated("mlp", share, width, c["hidden_size"])
     if c.get("mlp_bias"):
         yield Piece("mlp.gate_up_proj.bias", "tp", 2 * width)
         yield Piece("mlp.down_proj.bias", "all", c["hidden_size"])
@@ -144,7 +167,7 @@ def dense(c: Config) -> Iterator[Piece]:
 def sparse(c: Config) -> Iterator[Piece]:
     arch, hidden, count = c["architectures"][0], c["hidden_size"], experts_of(c)
     width = c.get("moe_intermediate_size") or c["intermediate_size"]
-    router = FLOAT32 if arch == "Glm4MoeForCausalLM" else 2
+    router = FLOAT32 if arch in FLOAT32_ROUTER else 2
     yield Piece("mlp.gate.weight", "all", count * hidden, router)
     yield Piece("mlp.experts.w13_weight", "experts", count * 2 * width * hidden)
     yield Piece("mlp.experts.w2_weight", "experts", count * hidden * width)
@@ -152,7 +175,7 @@ def sparse(c: Config) -> Iterator[Piece]:
         yield Piece("mlp.gate.bias", "all", count)
         yield Piece("mlp.experts.w13_bias", "experts", count * 2 * width)
         yield Piece("mlp.experts.w2_bias", "experts' rows", count * hidden)
-    if arch == "Glm4MoeForCausalLM" or c.get("topk_method") == "noaux_tc":
+    if arch in FLOAT32_ROUTER or c.get("topk_method") == "noaux_tc":
         yield Piece("mlp.gate.e_score_correction_bias", "all", count, FLOAT32)
     shared = 1 if arch.startswith("Llama4") else c.get("n_shared_experts") or 0
     if shared:
@@ -161,6 +184,7 @@ def sparse(c: Config) -> Iterator[Piece]:
 
 def block(c: Config, layer: int) -> Iterator[Piece]:
     yield from latent(c) if "kv_lora_rank" in c else grouped(c)
+    yield from indexer(c, layer)
     yield from sparse(c) if has_experts(c, layer) else dense(c)
     yield Piece("input_layernorm.weight", "all", c["hidden_size"])
     yield Piece("post_attention_layernorm.weight", "all", c["hidden_size"])
@@ -241,6 +265,8 @@ def shares(c: Config, deployment: Deployment, piece: Piece) -> tuple[list[int], 
         case "experts":
             return [1] * total, total
         case "shared" if not whole_copies:
+            return [1] * total, layout.tp
+        case "dense" if not whole_copies or layout.pp > 1:
             return [1] * total, layout.tp
         case "tp":
             return [1] * total, layout.tp

@@ -160,6 +160,8 @@ class Deployment:
             return DEFAULT_BLOCK
         gpu = self.cluster.gpu
         architecture = HOPPER if gpu is None else gpu.architecture
+        if self.model.traits.sparse_attention and architecture == HOPPER:
+            return FLASHMLA_BLOCK
         if architecture in BLACKWELL:
             return FLASHINFER_MLA_BLOCK
         quantised = self.settings.kv_cache_dtype in ("fp8", "fp8_e4m3")
@@ -225,4 +227,6 @@ class Deployment:
         asked = self.settings.context.q_replicate
         if asked is None:
             asked = self.model.architecture == "GlmMoeDsaForCausalLM"
-        return asked and self.model.is_latent and self.layout.dcp > 1 and self.layout.pcp == 1
+        if self.model.traits.sparse_attention or not self.model.is_latent:
+            return False
+        return asked and self.layout.dcp > 1 and self.layout.pcp == 1

@@ -215,6 +215,12 @@ def _spec(block: Block, deployment: Deployment) -> KvSpec:
             problem="has layers without attention, whose cache is not modelled",
             fix="size a model with attention on every layer",
         )
+    if deployment.model.traits.sparse_attention:
+        raise CatalogError(
+            subject=deployment.model.name,
+            problem="keeps a second cache for its indexer, which is not modelled",
+            fix="size a model without an indexer",
+        )
     return KvSpec.of(block.attention, deployment)
 
 

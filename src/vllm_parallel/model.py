@@ -48,6 +48,16 @@ class Indexer:
     head_dim: int
     selected_tokens: int
 
+    @property
+    def query_dim(self) -> int:
+        """Elements of a token's queries, over all heads."""
+        return self.heads * self.head_dim
+
+    @property
+    def key_dim(self) -> int:
+        """Elements of a token's key and of its weights for the heads, which are made at once."""
+        return self.head_dim + self.heads
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentAttention:
@@ -93,6 +103,7 @@ class DenseMlp:
 
     intermediate: int
     bias: bool = False
+    with_tokens: bool = False  # whole on every rank where one stage splits tokens over tp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

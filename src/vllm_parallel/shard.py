@@ -138,6 +138,7 @@ def cut_of(deployment: Deployment, rank: Rank) -> Cut:
         local_experts=local,
         redundant_experts=deployment.settings.experts.redundant_experts,
         copies_shared=shared,
+        copies_dense=shared and layout.pp == 1,
     )
 
 

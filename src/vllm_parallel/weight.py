@@ -24,6 +24,7 @@ class Split(StrEnum):
     KV_HEADS = "over tp, copied once tp exceeds the KV heads"
     VOCABULARY = "padded to 64, over tp"
     SHARED = "over tp, copied under sequence-parallel experts"
+    TOKENS = "over tp, copied under sequence-parallel experts of one stage"
     EXPERTS = "whole experts over ep"
     EXPERT_WIDTH = "each expert over dp x pcp x tp, unless expert parallel"
 
@@ -42,6 +43,7 @@ class Cut:
     local_experts: int | None = None
     redundant_experts: int = 0
     copies_shared: bool = False
+    copies_dense: bool = False
 
     def width(self, split: Split) -> int:
         """How many ways this split cuts."""
@@ -52,6 +54,8 @@ class Cut:
                 return self.query_slices or self.tp
             case Split.SHARED:
                 return 1 if self.copies_shared else self.tp
+            case Split.TOKENS:
+                return 1 if self.copies_dense else self.tp
             case Split.EXPERT_WIDTH:
                 return self.expert_slices
             case Split.COPY | Split.EXPERTS:

@@ -112,7 +112,7 @@ def latent(name: str, **keys: object) -> ModelConfig:
 
 
 def sparse() -> ModelConfig:
-    """The same with an indexer: no family of the catalog has one yet."""
+    """The same with an indexer."""
     plain = latent("sparse")
     return replace(plain, traits=replace(plain.traits, sparse_attention=True))
 

@@ -7,6 +7,7 @@ from typing import Final
 from tests.constraints.asked import Case, sparse
 
 SPARSE: Final = sparse()
+FP8: Final = {"kv_cache_dtype": "fp8"}
 
 PLAN_CASES: Final = (
     Case(
@@ -61,12 +62,37 @@ PLAN_CASES: Final = (
         fix="drop --speculative-config, or use its mtp method",
     ),
     Case(
+        rule="sparse-block-size",
+        model=SPARSE,
+        fails={"tp": 8, "block_size": 32},
+        passes=(
+            {"tp": 8},
+            {"tp": 8, "block_size": 64},
+            {"tp": 8, "block_size": 128, "gpu": "h200"},
+            {"tp": 8, "block_size": 32, "gpu": "b200"},
+        ),
+        says="No valid attention backend found for cuda: block_size not supported",
+        fix="use a --block-size that is a multiple of 64",
+    ),
+    *(
+        Case(
+            rule="sparse-dcp-cache",
+            model=SPARSE,
+            fails={"tp": 8, "dcp": 2, "kv_cache_dtype": dtype},
+            passes=({**FP8, "tp": 8, "dcp": 2}, {"tp": 8}, {"tp": 8, "dcp": 2, "gpu": "b200"}),
+            says="DCP for FlashMLA sparse requires an fp8_ds_mla kv-cache; the bf16 sparse path "
+            "is not supported under DCP.",
+            fix="use --kv-cache-dtype fp8_ds_mla, or --decode-context-parallel-size 1",
+        )
+        for dtype in ("auto", "bfloat16")
+    ),
+    Case(
         rule="pcp-cuda-graphs",
         model=SPARSE,
         fails={"tp": 8, "pcp": 2},
         passes=(
             {"tp": 8, "pcp": 2, "enforce_eager": True},
-            {"tp": 8, "pcp": 2, "dcp": 2},
+            {"tp": 8, "pcp": 2, "dcp": 2, "kv_cache_dtype": "fp8"},
             {"tp": 8},
         ),
         says="MRV2 sparse MLA PCP does not support CUDA graphs yet. Set -cc.cudagraph_mode=NONE.",
@@ -75,11 +101,11 @@ PLAN_CASES: Final = (
     Case(
         rule="pcp-dcp-backend",
         model=SPARSE,
-        fails={"tp": 8, "pcp": 2, "dcp": 2, "dcp_comm_backend": "a2a"},
+        fails={**FP8, "tp": 8, "pcp": 2, "dcp": 2, "dcp_comm_backend": "a2a"},
         passes=(
-            {"tp": 8, "pcp": 2, "dcp": 2, "dcp_comm_backend": "ag_rs"},
-            {"tp": 8, "pcp": 2, "dcp": 16},
-            {"tp": 8, "dcp": 2, "dcp_comm_backend": "a2a"},
+            {**FP8, "tp": 8, "pcp": 2, "dcp": 2, "dcp_comm_backend": "ag_rs"},
+            {**FP8, "tp": 8, "pcp": 2, "dcp": 16},
+            {**FP8, "tp": 8, "dcp": 2, "dcp_comm_backend": "a2a"},
         ),
         says="MRV2 PCP + DCP requires dcp_comm_backend='ag_rs'; got 'a2a'.",
         fix="use --dcp-comm-backend ag_rs",

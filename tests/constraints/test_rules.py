@@ -57,7 +57,8 @@ def test_every_rule_says_how_it_is_known() -> None:
 BARE: Final = {
     "dcp-without-windows", "expert-width-divides", "kv-heads-divide-by-tp",
     "mla-prefill-dimensions", "mlp-divides-by-tp", "pcp-attention-backend",
-    "redundant-experts-cap", "stages-at-most-layers", "world-divides-experts",
+    "redundant-experts-cap", "sparse-block-size", "stages-at-most-layers",
+    "world-divides-experts",
 }  # fmt: skip
 
 

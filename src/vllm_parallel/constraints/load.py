@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from vllm_parallel.constraints.balancing import counted_engines, local_engines, names_engine
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test, divisors
+from vllm_parallel.constraints.sparse import SPARSE_RULES
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
@@ -56,11 +57,16 @@ def copies_shared_experts(d: Deployment) -> bool:
 
 
 def tensor_widths(d: Deployment) -> list[int]:
-    """Widths that tp cuts: dense MLPs, and shared experts unless they are copied."""
+    """Widths that tp cuts: dense MLPs and shared experts, unless they are copied."""
     mlps = [kind.mlp for kind in d.model.kinds]
-    dense = [mlp.intermediate for mlp in mlps if isinstance(mlp, DenseMlp)]
+    copies = copies_shared_experts(d)
+    dense = [
+        mlp.intermediate
+        for mlp in mlps
+        if isinstance(mlp, DenseMlp) and not (mlp.with_tokens and copies and d.layout.pp == 1)
+    ]
     shared = [mlp.shared_intermediate for mlp in mlps if isinstance(mlp, Experts)]
-    return dense if copies_shared_experts(d) else dense + [width for width in shared if width]
+    return dense if copies else dense + [width for width in shared if width]
 
 
 def expert_width_uneven(d: Deployment) -> bool:
@@ -282,6 +288,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source="vllm/model_executor/layers/attention/mla_attention.py, MLAAttention",
         known=Known.RECORDED,
     ),
+    *SPARSE_RULES,
     bare_assert(
         name="mlp-divides-by-tp",
         broken=lambda d: any(width % d.layout.tp for width in tensor_widths(d)),

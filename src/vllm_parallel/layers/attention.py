@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vllm_parallel.dtype import Dtype
 from vllm_parallel.layers.storage import Storage
 from vllm_parallel.model import Attention, GroupedQueryAttention, LatentAttention
 from vllm_parallel.weight import Part, Split, Weight, whole
@@ -59,6 +60,24 @@ def _latent(a: LatentAttention, storage: Storage) -> list[Weight]:
         storage.vector("self_attn.kv_a_layernorm.weight", Part(a.kv_lora_rank)),
         *storage.linear("self_attn.kv_b_proj", keys_values, whole(a.kv_lora_rank)),
         *storage.linear("self_attn.o_proj", across, values),
+        *_indexer(a, storage),
+    ]
+
+
+def _indexer(a: LatentAttention, storage: Storage) -> list[Weight]:
+    """Whole on every rank; only its queries are ever quantised, its norm stays in fp32.
+
+    Source: vllm/models/deepseek_v32/attention.py, DeepseekV32Indexer (v0.32.0)
+    """
+    if a.indexer is None or a.q_lora_rank is None:
+        return []
+    name, key = "self_attn.indexer", whole(a.indexer.head_dim)
+    keys = (whole(a.indexer.key_dim), storage.across)
+    return [
+        *storage.linear(f"{name}.wq_b", whole(a.indexer.query_dim), whole(a.q_lora_rank)),
+        Weight(f"{name}.wk_weights_proj.weight", keys, storage.dtype),
+        Weight(f"{name}.k_norm.weight", (key,), Dtype.FLOAT32),
+        Weight(f"{name}.k_norm.bias", (key,), Dtype.FLOAT32),
     ]
 
 

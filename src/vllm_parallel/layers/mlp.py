@@ -12,7 +12,8 @@ def mlp_weights(mlp: Mlp, storage: Storage) -> list[Weight]:
     """The parameters of one layer's MLP."""
     match mlp:
         case DenseMlp():
-            width = Part(mlp.intermediate, 1, Split.TENSOR, "columns of the MLP")
+            split = Split.TOKENS if mlp.with_tokens else Split.TENSOR
+            width = Part(mlp.intermediate, 1, split, "columns of the MLP")
             return _gated("mlp", width, storage, bias=mlp.bias)
         case Experts():
             return [*_router(mlp, storage), *_routed(mlp, storage), *_shared(mlp, storage)]

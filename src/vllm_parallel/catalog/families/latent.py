@@ -1,8 +1,8 @@
-"""Families with latent attention: DeepSeek-V2, V3, R1, Kimi-K2."""
+"""Families with latent attention: DeepSeek-V2, V3, R1, Kimi-K2, GLM-4.7-Flash."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -13,9 +13,12 @@ from vllm_parallel.catalog.families.common import (
 )
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_yarn
-from vllm_parallel.model import Block, Experts, LatentAttention, ModelConfig, Traits
+from vllm_parallel.dtype import Dtype
+from vllm_parallel.errors import CatalogError
+from vllm_parallel.model import Block, Experts, LatentAttention, Mlp, ModelConfig, Traits
 
 Q_LORA_RANK: Final = 1536  # where the key is missing; null means none
+GLM_Q_LORA_RANK: Final = 768
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +40,35 @@ def read_deepseek_v3(keys: Keys) -> ModelConfig:
     return _read(keys, Defaults(shared_experts=1, dense_layers=3))
 
 
-def _read(keys: Keys, defaults: Defaults) -> ModelConfig:
-    """Latent attention, leading dense layers, shared experts, a head of its own.
+def read_glm4_moe_lite(keys: Keys) -> ModelConfig:
+    """GLM-4.7-Flash: latent attention around GLM-4.5's experts.
 
-    Source: vllm/model_executor/models/deepseek_v2.py (v0.32.0)
+    Source: vllm/model_executor/models/glm4_moe_lite.py (v0.32.0)
     """
-    attention = LatentAttention(
+    keys.refuse_missing("first_k_dense_replace")
+    if keys.has("index_topk"):
+        raise CatalogError(
+            subject=keys.name,
+            problem="has an indexer, which is not modelled for this family",
+            fix="leave index_topk out",
+        )
+    keys = Keys(keys.name, {"q_lora_rank": GLM_Q_LORA_RANK, **keys.values})
+    attention = latent(keys)
+    mlps = mixed_mlps(keys, Defaults(shared_experts=1, dense_layers=0))
+    routed = [
+        replace(mlp, router_dtype=Dtype.FLOAT32, correction_bias=True)
+        if isinstance(mlp, Experts)
+        else mlp
+        for mlp in mlps
+    ]
+    blocks = [Block(attention=attention, mlp=mlp) for mlp in routed]
+    traits = Traits(ties=False, experts_required="No Glm4MoE layer found in model.layers.")
+    return whole_model(keys, blocks, read_yarn(keys, attention.rope_dim), traits)
+
+
+def latent(keys: Keys) -> LatentAttention:
+    """Attention with the ranks and widths that the keys name."""
+    return LatentAttention(
         heads=keys.size("num_attention_heads"),
         q_lora_rank=keys.optional("q_lora_rank", missing=Q_LORA_RANK),
         kv_lora_rank=keys.size("kv_lora_rank"),
@@ -50,6 +76,10 @@ def _read(keys: Keys, defaults: Defaults) -> ModelConfig:
         rope_dim=keys.size("qk_rope_head_dim"),
         value_dim=keys.size("v_head_dim"),
     )
+
+
+def mixed_mlps(keys: Keys, defaults: Defaults) -> list[Mlp]:
+    """Leading dense layers, then experts with shared ones on every n-th layer."""
     width = keys.size("moe_intermediate_size")
     experts = Experts(
         count=keys.size("n_routed_experts"),
@@ -61,7 +91,15 @@ def _read(keys: Keys, defaults: Defaults) -> ModelConfig:
     first = keys.count("first_k_dense_replace", default=defaults.dense_layers)
     step = keys.size("moe_layer_freq", default=1)
     sparse = [n >= first and n % step == 0 for n in range(layer_count(keys))]
-    mlps = [dense_or(keys, experts, moe=moe) for moe in sparse]
-    blocks = [Block(attention=attention, mlp=mlp) for mlp in mlps]
+    return [dense_or(keys, experts, moe=moe) for moe in sparse]
+
+
+def _read(keys: Keys, defaults: Defaults) -> ModelConfig:
+    """Latent attention, leading dense layers, shared experts, a head of its own.
+
+    Source: vllm/model_executor/models/deepseek_v2.py (v0.32.0)
+    """
+    attention = latent(keys)
+    blocks = [Block(attention=attention, mlp=mlp) for mlp in mixed_mlps(keys, defaults)]
     traits = Traits(ties=False, sequence_parallel_experts=True)
     return whole_model(keys, blocks, read_yarn(keys, attention.rope_dim), traits)

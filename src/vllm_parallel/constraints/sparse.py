@@ -1,0 +1,42 @@
+"""Rules of sparse latent attention (DSA), which workers meet while layers are built."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage
+from vllm_parallel.deployment import HOPPER, Deployment
+
+SPARSE_BLOCK: Final = 64  # tokens of the kernels' own block
+UNQUANTISED: Final = ("auto", "bfloat16")
+
+
+def on_hopper(d: Deployment) -> bool:
+    """Whether Hopper's sparse kernels are taken, as they are where no GPU is named."""
+    architecture = HOPPER if d.cluster.gpu is None else d.cluster.gpu.architecture
+    return d.model.traits.sparse_attention and architecture == HOPPER
+
+
+sparse_rule: RuleRow = partial(Constraint, stage=Stage.LOAD, known=Known.RAISED)
+
+SPARSE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    sparse_rule(
+        name="sparse-block-size",
+        broken=lambda d: on_hopper(d) and d.block_size % SPARSE_BLOCK != 0,
+        says="No valid attention backend found for cuda: block_size not supported",
+        fix=f"use a --block-size that is a multiple of {SPARSE_BLOCK}",
+        source="vllm/platforms/cuda.py, get_attn_backend_cls",
+        bare=True,
+    ),
+    sparse_rule(
+        name="sparse-dcp-cache",
+        broken=lambda d: (
+            on_hopper(d) and d.layout.dcp > 1 and d.settings.kv_cache_dtype in UNQUANTISED
+        ),
+        says="DCP for FlashMLA sparse requires an fp8_ds_mla kv-cache; the bf16 sparse path is "
+        "not supported under DCP.",
+        fix="use --kv-cache-dtype fp8_ds_mla, or --decode-context-parallel-size 1",
+        source="vllm/v1/attention/backends/mla/flashmla_sparse.py, FlashMLASparseImpl",
+    ),
+)

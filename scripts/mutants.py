@@ -45,7 +45,7 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
         *("tests/test_layout.py", "tests/test_kv.py", "tests/test_ledger.py"),
         *("tests/test_verdict.py", "tests/test_catalog.py", "tests/test_answers.py"),
         *("tests/test_families.py", "tests/test_catalog_refusals.py", "tests/test_sparse.py"),
-        "tests/test_deployment.py",
+        *("tests/test_deployment.py", "tests/test_mixers.py"),
         *("tests/test_graph.py", "tests/test_ranks.py", "tests/test_placement.py"),
     ),
 }

@@ -17,6 +17,7 @@ PACKAGE: Final = "vllm_parallel"
 FLOOR_NAMES: Final = (
     "units errors provenance",
     "dtype",
+    "mixer",
     "model layout cluster",
     "weight",
     "layers",

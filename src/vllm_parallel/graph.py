@@ -13,6 +13,8 @@ from vllm_parallel.layers import (
     Storage,
     attention_weights,
     latent_copies,
+    mixer_buffers,
+    mixer_weights,
     mlp_weights,
     norm_weights,
 )
@@ -75,10 +77,14 @@ def _graph(model: ModelConfig) -> ModelGraph:
 def _block(name: str, block: Block, storage: Storage) -> Layer:
     weights: list[Weight] = []
     copies: tuple[Weight, ...] = ()
+    buffers: tuple[Weight, ...] = ()
     if block.attention is not None:
         weights += attention_weights(block.attention, storage)
         copies = latent_copies(block.attention, storage)
+    if block.mixer is not None:
+        weights += mixer_weights(block.mixer, storage)
+        buffers = tuple(mixer_buffers(block.mixer, storage))
     if block.mlp is not None:
         weights += mlp_weights(block.mlp, storage)
     weights += norm_weights(block.norms, storage)
-    return Layer(name, tuple(weights), copies)
+    return Layer(name, tuple(weights), copies, buffers)

@@ -209,11 +209,11 @@ class KvCache:
 
 
 def _spec(block: Block, deployment: Deployment) -> KvSpec:
-    if block.attention is None:
+    if block.attention is None or block.mixer is not None:
         raise CatalogError(
             subject=deployment.model.name,
-            problem="has layers without attention, whose cache is not modelled",
-            fix="size a model with attention on every layer",
+            problem="has layers without attention alone, whose cache is not modelled",
+            fix="size a model with attention alone on every layer",
         )
     if deployment.model.traits.sparse_attention:
         raise CatalogError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.mixer import Mixer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +133,13 @@ Mlp = DenseMlp | Experts
 class Block:
     """One decoder layer: attention, then a dense MLP or experts; some layers lack a part.
 
-    `norms` are its norms over the hidden size, by the names that the family gives them.
+    A mixer stands in place of attention or beside it. `norms` are its norms over the hidden
+    size, by the names that the family gives them.
     """
 
     attention: Attention | None
     mlp: Mlp | None
+    mixer: Mixer | None = None
     norms: tuple[str, ...] = ("input_layernorm", "post_attention_layernorm")
 
 
@@ -195,6 +198,7 @@ class Traits:
     """
 
     ties: bool = True  # False: the head is always its own, whatever the config says
+    ties_across_stages: bool = True  # False: a tied head asks its own stage for the embedding
     whole_ends: bool = False  # embedding, final norm and head are built on every stage
     sequence_parallel_experts: bool = False  # tokens may be split over tp around the experts
     experts_required: str | None = None  # what a stage without any MoE layer dies with
@@ -235,39 +239,50 @@ class ModelConfig:
 
     @property
     def attention(self) -> Attention:
-        """The first attention of the model; widths are checked against its heads."""
-        return self.attentions[0]
-
-    @property
-    def attentions(self) -> tuple[Attention, ...]:
-        """The kinds of attention, in the order of the layers.
+        """The first attention of the model; widths are checked against its heads.
 
         Raises:
             CatalogError: no layer has any.
         """
-        found = dict.fromkeys(kind.attention for kind in self.kinds)
-        kinds = tuple(attention for attention in found if attention is not None)
-        if not kinds:
+        if not self.attentions:
             raise CatalogError(
-                subject=self.name, problem="has no attention", fix="such models are not modelled"
+                subject=self.name, problem="has no attention", fix="ask for its mixers"
             )
-        return kinds
+        return self.attentions[0]
+
+    @property
+    def attentions(self) -> tuple[Attention, ...]:
+        """The kinds of attention, in the order of the layers; empty if all layers are mixers."""
+        found = dict.fromkeys(kind.attention for kind in self.kinds)
+        return tuple(attention for attention in found if attention is not None)
+
+    @property
+    def mixers(self) -> tuple[Mixer, ...]:
+        """The kinds of mixer, in the order of the layers."""
+        found = dict.fromkeys(kind.mixer for kind in self.kinds)
+        return tuple(mixer for mixer in found if mixer is not None)
 
     @property
     def heads(self) -> int:
-        """Query heads of a layer."""
-        return self.attention.heads
+        """Query heads of a layer, 0 in a model without attention."""
+        return self.attention.heads if self.attentions else 0
 
     @property
     def kv_heads(self) -> int:
-        """KV heads of a layer; latent attention counts as one."""
-        attention = self.attention
-        return 1 if isinstance(attention, LatentAttention) else attention.kv_heads
+        """KV heads of a layer; latent attention counts as one, no attention as none."""
+        attention = self.attention if self.attentions else None
+        match attention:
+            case None:
+                return 0
+            case LatentAttention():
+                return 1
+            case GroupedQueryAttention():
+                return attention.kv_heads
 
     @property
     def is_latent(self) -> bool:
         """Whether attention caches one latent vector (MLA)."""
-        return isinstance(self.attention, LatentAttention)
+        return bool(self.attentions) and isinstance(self.attention, LatentAttention)
 
     @property
     def is_moe(self) -> bool:

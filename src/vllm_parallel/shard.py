@@ -13,7 +13,7 @@ from vllm_parallel.graph import ModelGraph
 from vllm_parallel.layout import experts_on, pipeline_bounds
 from vllm_parallel.model import Experts
 from vllm_parallel.ranks import Rank
-from vllm_parallel.weight import Cut, Layer, copy_bytes, weight_bytes
+from vllm_parallel.weight import Cut, Layer, buffer_bytes, copy_bytes, weight_bytes
 
 ATTENTION_SCALES: Final = 4  # q, k, v and probability scale of each attention layer, fp32
 
@@ -81,7 +81,7 @@ class Shard:
 
     @property
     def buffer_bytes(self) -> int:
-        """Bytes of what stays beside the parameters: rotary tables, scales, expert maps.
+        """Bytes of what stays beside the parameters: rotary tables, scales, maps, views.
 
         Source: vllm/model_executor/layers/rotary_embedding/base.py (v0.32.0)
         """
@@ -91,7 +91,8 @@ class Shard:
         tables = sum(rotary.bytes for rotary in model.rotaries) if rotates else 0
         layers = sum(count for attention, count in found if attention is not None)
         scales = layers * ATTENTION_SCALES * Dtype.FLOAT32.bytes
-        return tables + scales + self._expert_map_bytes
+        registered = sum(buffer_bytes(layer, self.cut) * n for layer, n in self.layers.items())
+        return tables + scales + registered + self._expert_map_bytes
 
     @property
     def _expert_map_bytes(self) -> int:

@@ -22,6 +22,7 @@ class Split(StrEnum):
     QUERIES = "over tp, over tp / dcp where DCP ranks keep each other's queries"
     REPLICA = "a further copy over tp / dcp, only where DCP ranks keep each other's queries"
     KV_HEADS = "over tp, copied once tp exceeds the KV heads"
+    GROUPS = "over tp, copied where tp does not divide the groups"
     VOCABULARY = "padded to 64, over tp"
     SHARED = "over tp, copied under sequence-parallel experts"
     TOKENS = "over tp, copied under sequence-parallel experts of one stage"
@@ -48,7 +49,7 @@ class Cut:
     def width(self, split: Split) -> int:
         """How many ways this split cuts."""
         match split:
-            case Split.TENSOR | Split.KV_HEADS | Split.VOCABULARY:
+            case Split.TENSOR | Split.KV_HEADS | Split.GROUPS | Split.VOCABULARY:
                 return self.tp
             case Split.QUERIES | Split.REPLICA:
                 return self.query_slices or self.tp
@@ -97,6 +98,8 @@ class Part:
         if self.split is Split.KV_HEADS and cut.tp > self.count:
             exact_div(cut.tp, self.count, "tensor-parallel ranks")
             return 1
+        if self.split is Split.GROUPS and self.count % cut.tp:
+            return 1
         padded = self.split is Split.VOCABULARY
         units = round_up(self.count, VOCABULARY_MULTIPLE) if padded else self.count
         return exact_div(units, cut.width(self.split), self.what)
@@ -134,6 +137,7 @@ class Layer:
     name: str
     weights: tuple[Weight, ...]
     copies: tuple[Weight, ...] = ()  # made after loading, beside the weights
+    buffers: tuple[Weight, ...] = ()  # registered beside the weights
 
 
 @lru_cache(maxsize=1024)
@@ -146,3 +150,9 @@ def weight_bytes(layer: Layer, cut: Cut) -> int:
 def copy_bytes(layer: Layer, cut: Cut) -> int:
     """Bytes of the copies that loading makes of a layer's weights."""
     return sum(weight.bytes(cut) for weight in layer.copies)
+
+
+@lru_cache(maxsize=1024)
+def buffer_bytes(layer: Layer, cut: Cut) -> int:
+    """Bytes of what a layer registers beside its weights."""
+    return sum(buffer.bytes(cut) for buffer in layer.buffers)

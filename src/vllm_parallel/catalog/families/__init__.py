@@ -33,6 +33,7 @@ FAMILIES: Final[Mapping[str, str]] = {  # architecture: module here, and its fun
     "GptOssForCausalLM": "hybrid.read_gpt_oss",
     "Llama4ForCausalLM": "hybrid.read_llama4",
     "Llama4ForConditionalGeneration": "hybrid.read_llama4",
+    "FalconH1ForCausalLM": "mamba.read_falcon_h1",
 }
 
 

@@ -1,0 +1,202 @@
+"""States and weights of mixers, against what vLLM built, and what their families fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from tests.test_catalog import refused
+from vllm_parallel.catalog import load_model
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.dtype import Dtype
+from vllm_parallel.errors import UnevenSplitError
+from vllm_parallel.graph import ModelGraph
+from vllm_parallel.layout import Layout
+from vllm_parallel.mixer import (
+    GatedDeltaNet,
+    KimiDeltaAttention,
+    LightningAttention,
+    Mamba1,
+    Mamba2,
+    Mixer,
+    ShortConvolution,
+    State,
+    StateFlags,
+)
+from vllm_parallel.model import ModelConfig
+from vllm_parallel.shard import Shard
+
+Config = Mapping[str, object]
+BF16, FP32 = Dtype.BFLOAT16, Dtype.FLOAT32
+AUTO: Final = StateFlags(conv=BF16)
+
+JAMBA: Final = Mamba1(name="mamba", inner=8192, state=16, kernel=4, rank=256)
+FALCON: Final = Mamba2(name="mamba", inner=5120, heads=80, head_dim=64, state=128, kernel=4)
+EIGHT_GROUPS: Final = Mamba2(
+    name="mixer", inner=4096, heads=64, head_dim=64, state=128, kernel=4, groups=8
+)
+QWEN: Final = GatedDeltaNet(
+    name="linear_attn", key_heads=16, value_heads=32, key_dim=128, value_dim=128, kernel=4
+)
+OLMO: Final = GatedDeltaNet(
+    name="linear_attn", key_heads=30, value_heads=30, key_dim=96, value_dim=192, kernel=4
+)
+KIMI: Final = KimiDeltaAttention(name="self_attn", heads=32, head_dim=128, kernel=4)
+LFM2: Final = ShortConvolution(name="short_conv", inner=2048, kernel=3)
+MINIMAX: Final = LightningAttention(name="self_attn", heads=64, head_dim=128)
+
+
+@pytest.mark.parametrize(
+    "mixer, tp, shapes",
+    [
+        (JAMBA, 1, [(3, 8192), (8192, 16)]),
+        (JAMBA, 8, [(3, 1024), (1024, 16)]),
+        (FALCON, 1, [(3, 5376), (80, 64, 128)]),
+        (FALCON, 2, [(3, 2816), (40, 64, 128)]),
+        (FALCON, 4, [(3, 1536), (20, 64, 128)]),
+        (EIGHT_GROUPS, 2, [(3, 3072), (32, 64, 128)]),
+        (EIGHT_GROUPS, 8, [(3, 768), (8, 64, 128)]),
+        (QWEN, 2, [(3, 4096), (16, 128, 128)]),
+        (OLMO, 1, [(3, 11520), (30, 192, 96)]),
+        (OLMO, 2, [(3, 5760), (15, 192, 96)]),
+        (KIMI, 4, [(3, 3072), (8, 128, 128)]),
+        (LFM2, 2, [(2, 1024)]),
+        (MINIMAX, 16, [(4, 128, 128)]),
+    ],
+)
+def test_state_shapes(mixer: Mixer, tp: int, shapes: list[tuple[int, ...]]) -> None:
+    assert [state.shape for state in mixer.states(tp, AUTO)] == shapes
+
+
+@pytest.mark.parametrize(
+    "mixer, kept",
+    [(JAMBA, 3), (FALCON, 5), (QWEN, 5), (KIMI, 5), (LFM2, 4), (MINIMAX, 64)],
+)
+def test_drafts_lengthen_convolutions(mixer: Mixer, kept: int) -> None:
+    flags = StateFlags(conv=BF16, speculative_tokens=2)
+    first, *others = mixer.states(1, flags)
+    assert first.shape[0] == kept
+    assert others == list(mixer.states(1, AUTO))[1:]
+
+
+@pytest.mark.parametrize(
+    "mixer, flags, dtypes",
+    [
+        (JAMBA, AUTO, [BF16, BF16]),
+        (JAMBA, StateFlags(conv=FP32), [FP32, FP32]),
+        (FALCON, StateFlags(conv=BF16, temporal=FP32), [BF16, FP32]),
+        (QWEN, StateFlags(conv=FP32, temporal=BF16), [FP32, BF16]),
+        (KIMI, AUTO, [BF16, FP32]),
+        (KIMI, StateFlags(conv=BF16, temporal=BF16), [BF16, BF16]),
+        (LFM2, StateFlags(conv=FP32, temporal=BF16), [FP32]),
+        (MINIMAX, StateFlags(conv=BF16, temporal=FP32), [BF16]),
+    ],
+)
+def test_state_dtypes(mixer: Mixer, flags: StateFlags, dtypes: list[Dtype]) -> None:
+    assert [state.dtype for state in mixer.states(1, flags)] == dtypes
+
+
+def test_a_family_may_name_the_state() -> None:
+    named: list[Mixer] = [
+        Mamba1(name="m", inner=64, state=16, kernel=4, rank=4, ssm_dtype=FP32),
+        Mamba2(name="m", inner=64, heads=8, head_dim=8, state=16, kernel=4, ssm_dtype=FP32),
+        GatedDeltaNet(
+            name="m", key_heads=2, value_heads=4, key_dim=8, value_dim=8, kernel=4, ssm_dtype=FP32
+        ),
+    ]
+    for mixer in named:
+        assert [state.dtype for state in mixer.states(1, AUTO)] == [BF16, FP32]
+        flags = StateFlags(conv=BF16, temporal=BF16)
+        assert [state.dtype for state in mixer.states(1, flags)] == [BF16, BF16]
+
+
+@pytest.mark.parametrize(
+    "mixer, tp",
+    [(JAMBA, 3), (FALCON, 3), (QWEN, 5), (OLMO, 4), (KIMI, 3), (LFM2, 3), (MINIMAX, 3)],
+)
+def test_uneven_states(mixer: Mixer, tp: int) -> None:
+    with pytest.raises(UnevenSplitError, match=rf"\b{tp}\b"):
+        mixer.states(tp, AUTO)
+
+
+def test_bytes_of_a_state() -> None:
+    assert State((40, 64, 128), FP32).bytes == 40 * 64 * 128 * 4
+
+
+FALCON_H1: Final[Config] = {
+    "architectures": ["FalconH1ForCausalLM"], "torch_dtype": "bfloat16", "vocab_size": 128000,
+    "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 36,
+    "num_attention_heads": 20, "num_key_value_heads": 4, "mamba_d_ssm": 5120, "mamba_n_heads": 80,
+    "mamba_d_head": 64, "mamba_d_state": 128,
+}  # fmt: skip
+
+
+def shard(config: Config, rank: int = 0, *, tp: int = 1, pp: int = 1) -> Shard:
+    deployment = Deployment(model=load_model(dict(config)), layout=Layout(tp=tp, pp=pp))
+    return Shard.of(deployment, rank)
+
+
+@pytest.mark.parametrize(
+    "config, tp, pp, rank, weights, buffers",
+    [
+        (FALCON_H1, 2, 1, 0, 5524281600, 3298688),
+        (FALCON_H1, 4, 2, 0, 1392980800, 2420720),
+        (FALCON_H1, 4, 2, 7, 1392985920, 2420720),
+    ],
+)
+def test_as_vllm_built_it(
+    config: Config, tp: int, pp: int, rank: int, weights: int, buffers: int
+) -> None:
+    built = shard(config, rank, tp=tp, pp=pp)
+    assert (built.weight_bytes, built.buffer_bytes) == (weights, buffers)
+
+
+def only_mixer(model: ModelConfig) -> Mixer:
+    (mixer,) = model.mixers
+    return mixer
+
+
+def test_falcon_h1_fills_in() -> None:
+    bare = {"architectures": ["FalconH1ForCausalLM"], "torch_dtype": "bfloat16"}
+    model = load_model({**bare, "mamba_n_heads": 16})
+    assert (model.layers, model.hidden, model.vocab, model.heads) == (32, 4096, 128000, 32)
+    assert (model.kv_heads, model.context.max_model_len) == (8, 8192)
+    expected = Mamba2(
+        name="mamba.mamba", inner=1024, heads=16, head_dim=64, state=256, kernel=4, norm=False,
+        multipliers=True,
+    )  # fmt: skip
+    assert only_mixer(model) == expected
+    wide = load_model({**bare, "mamba_d_ssm": None})
+    assert (only_mixer(wide), wide.kinds[0].norms) == (
+        Mamba2(
+            name="mamba.mamba", inner=8192, heads=128, head_dim=64, state=256, kernel=4,
+            norm=False, multipliers=True,
+        ),
+        ("input_layernorm", "pre_ff_layernorm"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "keys, says",
+    [
+        ({"mamba_d_head": 32}, "has 80 mixer heads of 32 for a width of 5120"),
+        ({"mamba_n_groups": None}, "has 'mamba_n_groups': null"),
+        ({"hidden_act": "gelu"}, "has the activation 'gelu'"),
+    ],
+)
+def test_refused_configs(keys: Config, says: str) -> None:
+    assert says in refused({**FALCON_H1, **keys})
+
+
+def test_parameters_are_named_as_vllm_names_them() -> None:
+    model = load_model(dict(FALCON_H1))
+    (kind,) = ModelGraph.of(model).kinds
+    mixer = {weight.name for weight in kind.weights if weight.name.startswith("mamba.")}
+    names = "conv1d.weight conv1d.bias in_proj.weight out_proj.weight A D dt_bias"
+    assert mixer == {f"mamba.mamba.{name}" for name in names.split()}
+    assert {buffer.name for buffer in kind.buffers} == {
+        "mamba.mamba.conv_weights",
+        "mamba.mup_vector",
+    }

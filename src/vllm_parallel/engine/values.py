@@ -12,15 +12,15 @@ from vllm_parallel.engine.options import Option, nearest, options
 from vllm_parallel.errors import ParseError, shortened
 
 Json = Mapping[str, object]
-SUFFIXED: Final = re.compile(r"(?P<number>\d+(?P<fraction>\.\d+)?)(?P<suffix>[kKmMgGtT])")
+SUFFIXED: Final = r"(?P<number>\d+(?P<fraction>\.\d+)?)(?P<suffix>[kKmMgGtT])"
 FACTORS: Final = {
     "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
     "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40,
 }  # fmt: skip
-BRACES: Final = re.compile(r"(?s)\s*\{.*\}\s*")
-BRACKETS: Final = re.compile(r"[\[\]{}]")
+BRACES: Final = r"(?s)\s*\{.*\}\s*"
+BRACKETS: Final = r"[\[\]{}]"
 DEEPEST: Final = 32
-STRINGS: Final = re.compile(r'("(?:[^"\\]|\\.)*")')
+STRINGS: Final = r'("(?:[^"\\]|\\.)*")'
 WANTED: Final = {
     "int": "a whole number",
     "human_int": "a whole number, like 8192 or 8k",
@@ -62,7 +62,7 @@ def human_int(text: str) -> int:
     >>> human_int("8k"), human_int("8K"), human_int("25.6k")
     (8000, 8192, 25600)
     """
-    match = SUFFIXED.fullmatch(text.strip())
+    match = re.fullmatch(SUFFIXED, text.strip())
     if match is None:
         return int(text)
     factor = FACTORS[match["suffix"]]
@@ -90,8 +90,10 @@ def json_object(text: str) -> Json:
     >>> json_object('{"window_size": 1k, "policy": "8k"}')
     {'window_size': 1000, 'policy': '8k'}
     """
-    parts = STRINGS.split(text)
-    parts[::2] = [SUFFIXED.sub(lambda m: str(human_int(m.group())), part) for part in parts[::2]]
+    parts = re.split(STRINGS, text)
+    parts[::2] = [
+        re.sub(SUFFIXED, lambda m: str(human_int(m.group())), part) for part in parts[::2]
+    ]
     value = json.loads("".join(parts))
     if not isinstance(value, dict):
         raise ValueError(text)
@@ -100,7 +102,7 @@ def json_object(text: str) -> Json:
 
 def json_or_str(text: str) -> object:
     """JSON where the text stands in braces, else the text."""
-    return json.loads(text) if BRACES.fullmatch(text) else text
+    return json.loads(text) if re.fullmatch(BRACES, text) else text
 
 
 READERS: Final[dict[str, Callable[[str], object]]] = {
@@ -155,7 +157,7 @@ def check_depth(place: str, text: str) -> None:
         ParseError: it is.
     """
     depth = deepest = 0
-    for bracket in BRACKETS.findall(text):
+    for bracket in re.findall(BRACKETS, text):
         depth += 1 if bracket in "[{" else -1
         deepest = max(deepest, depth)
     if deepest > DEEPEST:

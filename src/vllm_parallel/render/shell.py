@@ -12,7 +12,7 @@ from vllm_parallel.engine.launch_command import LaunchCommand
 from vllm_parallel.engine.values import Unknown
 
 BREAK: Final = " \\\n  "
-NEEDS_ESCAPE: Final = re.compile(r'(["`])')
+NEEDS_ESCAPE: Final = r'(["`])'
 ESCAPED: Final = r"\\\1"
 
 
@@ -73,5 +73,5 @@ def word(text: str | Unknown) -> str:
     ("'two words'", '"${LABEL}-c${C}.json"')
     """
     if isinstance(text, Unknown):
-        return f'"{NEEDS_ESCAPE.sub(ESCAPED, text.text)}"'
+        return f'"{re.sub(NEEDS_ESCAPE, ESCAPED, text.text)}"'
     return shlex.quote(text)

@@ -33,7 +33,7 @@ MAX_LISTED_RANKS: Final = 2**16
 MAX_LINE: Final = 4 * 2**20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Question:
     """A deployment, a budget, and which parts of the answer are wanted."""
 

@@ -26,7 +26,7 @@ ADMISSION: Final = "vllm/v1/core/kv_cache_utils.py, _check_enough_kv_cache_memor
 SEE: Final = "See https://docs.vllm.ai/en/latest/configuration/conserving_memory/ for more details."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class StageRoom:
     """What the fullest rank of a stage has for blocks, the null block set aside."""
 

@@ -12,7 +12,7 @@ MAX_SIZE: Final = 2**48  # beyond any tensor's dimension; keeps absurd input out
 JsonObject = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Keys:
     """The keys of a config, read with their types. `name` says whose they are in errors."""
 

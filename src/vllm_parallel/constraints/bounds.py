@@ -7,9 +7,9 @@ The order is that of the configs: EPLB first of all, then model, cache, parallel
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from vllm_parallel.constraints.balancing import first_engine
 from vllm_parallel.constraints.constraint import Constraint, Known, Stage
@@ -42,8 +42,7 @@ KV_CACHE_DTYPES: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A flag, where a deployment keeps its value, and the config that checks it."""
 
     flag: str

@@ -41,7 +41,7 @@ class Known(StrEnum):
     READ = "read"  # read in the source only
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Constraint(Generic[Subject]):
     """One row of the rule table, about a deployment or, for memory, about a stage's room.
 

@@ -14,7 +14,7 @@ from vllm_parallel.errors import ParseError
 COMMAND: Final = f"vllm {SERVE}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class LaunchCommand:
     """One `vllm serve`, every option of which is in vLLM's own table.
 

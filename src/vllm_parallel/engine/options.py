@@ -19,7 +19,7 @@ OFF: Final = "--no-"
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Option:
     """One option of a command.
 

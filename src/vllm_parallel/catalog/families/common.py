@@ -23,7 +23,7 @@ MAX_LAYERS: Final = 10_000
 EXPERT_KEYS: Final = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class HeadDefaults:
     """What a family's config class in `transformers` fills in for heads.
 

@@ -21,7 +21,7 @@ Q_LORA_RANK: Final = 1536  # where the key is missing; null means none
 GLM_Q_LORA_RANK: Final = 768
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Defaults:
     """What a generation's config class fills in."""
 

@@ -22,7 +22,7 @@ from vllm_parallel.model import Block, ModelConfig
 from vllm_parallel.weight import Layer, Part, Split, Weight, whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ModelGraph:
     """A model's layers, one for each kind of block, and what the ends of the pipeline hold."""
 

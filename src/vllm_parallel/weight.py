@@ -30,7 +30,7 @@ class Split(StrEnum):
     EXPERT_WIDTH = "each expert over dp x pcp x tp, unless expert parallel"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Cut:
     """The widths that cut one rank's weights.
 
@@ -69,7 +69,7 @@ class Cut:
         return self.local_experts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Part:
     """`count` units of `size` elements along one dimension, and what the count is split over.
 
@@ -110,7 +110,7 @@ def whole(count: int) -> tuple[Part, ...]:
     return (Part(count),)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Weight:
     """One parameter of a layer; a dimension may hold several parts, one after the other."""
 
@@ -127,7 +127,7 @@ class Weight:
         return prod(self.shape(cut)) * self.dtype.bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Layer:
     """The weights that are built together: one kind of block, the embedding, a norm, the head.
 

@@ -8,7 +8,7 @@ from vllm_parallel.dtype import Dtype
 from vllm_parallel.weight import Part, Weight, whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Storage:
     """Makes the weights of a block: in the model's dtype, over the model's hidden size."""
 

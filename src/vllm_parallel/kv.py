@@ -113,7 +113,7 @@ class KvSpec:
                 return ceil_div(held, self.block_size) + 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KvGroup:
     """Layers that share a block table; `layers` are their numbers, over all stages."""
 
@@ -126,7 +126,7 @@ class KvGroup:
         return inside * self.spec.page_bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KvCache:
     """The KV cache of one engine. All groups draw blocks from one pool.
 

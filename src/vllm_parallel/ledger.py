@@ -28,7 +28,7 @@ class Term:
     release: str = RELEASE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ledger:
     """The uses of one rank's memory, beside the KV cache."""
 
@@ -81,7 +81,7 @@ class Ledger:
         return sum(term.bytes for term in self.terms)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Budget:
     """What vLLM may use of one GPU, and what the ledger leaves of it for KV."""
 
@@ -103,7 +103,7 @@ class Budget:
         return self.requested_bytes - self.ledger.used_bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pool:
     """The blocks of one engine, set by its tightest rank.
 
@@ -172,7 +172,7 @@ class Pool:
         return self.cache.longest_request(self.num_blocks - 1, at_most=limit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Capacity:
     """What the service holds: `engines` pools like the tightest one.
 

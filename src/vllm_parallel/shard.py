@@ -18,7 +18,7 @@ from vllm_parallel.weight import Cut, Layer, buffer_bytes, copy_bytes, weight_by
 ATTENTION_SCALES: Final = 4  # q, k, v and probability scale of each attention layer, fp32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shard:
     """One rank's part of a model: a run of layers, cut to the rank's widths."""
 

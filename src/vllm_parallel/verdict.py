@@ -121,7 +121,7 @@ MEMORY_RULES: Final[tuple[Constraint[StageRoom], ...]] = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Verdict:
     """Accepted with a capacity, or refused with the first sentence that vLLM says.
 

@@ -27,6 +27,7 @@ FLOOR_NAMES: Final = (
     "ledger",
     "price",
     "verdict search",
+    "files",
     "catalog engine",
     "compare",
     "render",

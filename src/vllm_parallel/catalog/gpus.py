@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from pkgutil import get_data
 from typing import Final
 
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.cluster import Gpu
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.files import read_beside
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.units import GIB, MIB
 
@@ -23,7 +23,7 @@ SMI_KEY: Final = "smi_memory_mib"
 
 @lru_cache(maxsize=1)
 def _gpus() -> dict[str, Gpu]:
-    entries = json.loads(get_data(__name__, "gpus.json") or b"{}")
+    entries = json.loads(read_beside(__file__, "gpus.json"))
     return {name: _gpu(Keys(name, entry)) for name, entry in entries.items()}
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from os.path import exists
-from pkgutil import get_data
 
 from vllm_parallel.catalog.models import is_catalog_name, model_names
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.files import read_beside
 
 
 @lru_cache(maxsize=1)
@@ -22,7 +22,7 @@ def hub_names() -> dict[str, tuple[str, ...]]:
     >>> hub_names()["gpt-oss-120b"]
     ('openai/gpt-oss-120b',)
     """
-    known = json.loads(get_data(__name__, "hub.json") or b"{}")
+    known = json.loads(read_beside(__file__, "hub.json"))
     return {model: tuple(names) for model, names in known.items()}
 
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from pkgutil import get_data
 from typing import Final, NamedTuple
 
 from vllm_parallel.catalog.families import FAMILIES, reader_of
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, on_one_line, shortened
+from vllm_parallel.files import read_beside
 from vllm_parallel.model import ModelConfig
 
 MAX_CONFIG_BYTES: Final = 4 * 2**20
@@ -143,7 +143,7 @@ def _catalog_text(source: str) -> bytes | None:
     if "/" in source or "\\" in source or "\0" in source:
         return None
     try:
-        return get_data(__name__, f"models/{source}.json")
+        return read_beside(__file__, f"models/{source}.json")
     except (OSError, UnicodeError):  # no such name, or no name that a file can have
         return None
 

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pkgutil import get_data
 from typing import Any, Final
+
+from vllm_parallel.files import read_beside
 
 SERVE: Final = "serve"
 BENCH: Final = "bench serve"
@@ -75,7 +76,7 @@ class Option:
 
 @lru_cache(maxsize=1)
 def _recorded() -> Mapping[str, Any]:
-    recorded: Mapping[str, Any] = json.loads(get_data(__name__, "flags.json") or b"{}")
+    recorded: Mapping[str, Any] = json.loads(read_beside(__file__, "flags.json"))
     return recorded
 
 

@@ -2,158 +2,151 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import torch
-from torch import nn
-from vllm.config import VllmConfig, set_current_vllm_config
-from vllm.model_executor.model_loader.utils import get_model_architecture, initialize_model
-from vllm.platforms import current_platform
-from vllm.utils.torch_utils import set_default_torch_dtype
-from vllm.v1.core.kv_cache_utils import (
-    generate_scheduler_kv_cache_config,
-    get_kv_cache_capacity,
-    get_kv_cache_configs,
-)
-from vllm.v1.kv_cache_interface import KVCacheSpec
-from vllm.v1.worker.gpu.attn_utils import get_kv_cache_spec
-from vllm.v1.worker.gpu.pcp_manager import PCPManager
+from vllm.config import VllmConfig
+from vllm.model_executor.model_loader.utils import process_weights_after_loading
+from vllm.v1.worker.gpu.attn_utils import get_shared_kv_cache_layers
 
-from children import Refusal, attempt, in_child
-from groups import enter_world, refused, world_size
-from questions import Question, QuestionError, Row
-from reach import check_refusal
+from absent import AbsentError
+from children import Refusal, in_child
+from choices import backends_of, kernels_of
+from groups import refused
+from pools import Pool, Specs, spec_rows
+from questions import Question, Row
+from reach import ON_CUDA, check_refusal
+from shards import LIMIT_SECONDS, NOWHERE, Shard, building, seen_in_shards, stage_ranks
 from verdicts import engine_config
 
-LIMIT_SECONDS = 600.0
+ACCEPTED: Row = {"accepted": True, "stage": None, "message": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
-    """One rank as vLLM built it."""
+class Seen:
+    """What a child tells of its rank."""
 
-    rank: int
-    weight_bytes: int
-    buffer_bytes: int
-    kv_specs: dict[str, KVCacheSpec]
-    tensors: dict[str, Row]
+    row: Row
+    kv_specs: Specs
     groups: dict[str, list[list[int]]]
+    shared_kv_layers: int
+    backends: list[str]
+    kernels: list[str]
+    block_size: int
+    kv_cache_dtype: str
 
-    def row(self, *, tensors: bool) -> Row:
-        """The entry of `ranks`."""
-        row: Row = {
-            "rank": self.rank,
-            "weight_bytes": self.weight_bytes,
-            "buffer_bytes": self.buffer_bytes,
-            "kv_layers": len(self.kv_specs),
-            "kv_page_bytes": sorted({spec.page_size_bytes for spec in self.kv_specs.values()}),
-        }
-        return row | {"tensors": self.tensors} if tensors else row
+    @classmethod
+    def of(cls, shard: Shard, *, parameters: bool) -> Seen:
+        """What is read of a rank."""
+        config, cache = shard.config, shard.config.cache_config
+        row, kernels = shard.row(parameters=parameters), kernels_of(shard.model)
+        with building(config):
+            backends = backends_of(config)
+        return cls(
+            row=row | {"post_load_bytes": post_load_bytes(shard)},
+            kv_specs=shard.kv_specs,
+            groups=shard.groups,
+            shared_kv_layers=len(get_shared_kv_cache_layers(config)),
+            backends=backends,
+            kernels=kernels,
+            block_size=cache.block_size,
+            kv_cache_dtype=cache.cache_dtype,
+        )
 
 
-def tensor_bytes(tensor: torch.Tensor) -> int:
-    """The bytes of a tensor's elements."""
-    return int(tensor.numel()) * int(tensor.element_size())
+def post_load_bytes(shard: Shard) -> int | None:
+    """What parameters grow by once loaded; None where a kernel repacks them.
+
+    It alters the layers, so it is asked last.
+    """
+    config = shard.config
+    if config.model_config.quantization is not None or not ON_CUDA:
+        return None
+    before = shard.weight_bytes
+    try:
+        with building(config):
+            process_weights_after_loading(shard.model, config.model_config, NOWHERE)
+    except AbsentError:
+        return None
+    return shard.weight_bytes - before
 
 
-def named_tensors(model: nn.Module) -> dict[str, Row]:
-    """Every parameter's shape and dtype; a tied one is listed once."""
+def of_all(config: VllmConfig, shards: Mapping[int, Seen]) -> Row:
+    """The part of a row that no budget changes."""
+    stages = [shards[rank] for rank in stage_ranks(config)]
+    row: Row = {
+        "ranks": [seen.row for seen in shards.values()],
+        "groups": stages[0].groups,
+        "kv_specs": spec_rows([stage.kv_specs for stage in stages]),
+        "backends": sorted({name for seen in shards.values() for name in seen.backends}),
+        "kernels": sorted({name for seen in shards.values() for name in seen.kernels}),
+        "block_size": stages[0].block_size,
+        "kv_cache_dtype": stages[0].kv_cache_dtype,
+        "in_flight": config.max_concurrent_batches,
+        "capacity": None,
+    }
+    shared = [stage.shared_kv_layers for stage in stages]
+    return row | ({"shared_kv_layers": shared} if any(shared) else {})
+
+
+def room(config: VllmConfig, stages: Sequence[Specs], budget: int) -> Row:
+    """The part of a row that the KV bytes of a rank decide."""
+    pool = Pool.of(config, stages, budget)
     return {
-        name: {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
-        for name, tensor in model.named_parameters()
+        "capacity": pool.capacity,
+        "kv_groups": pool.groups,
+        "block_bytes": pool.block_bytes,
     }
 
 
-def build_rank(config: VllmConfig, rank: int) -> Shard:
-    """Builds one rank's layers on the meta device. For a forked child only: it sets globals."""
-    found = enter_world(config, rank)
-    dtype = set_default_torch_dtype(config.model_config.dtype)
-    with set_current_vllm_config(config), torch.device("meta"), dtype:
-        model = initialize_model(vllm_config=config)
-        # Workers do this after loading; it moves the block size of hybrid models.
-        current_platform.update_block_size_for_backend(config)
-        specs = get_kv_cache_spec(config)
-    PCPManager.validate_config(config, supports_mm_inputs=False)
-    return Shard(
-        rank=rank,
-        weight_bytes=sum(tensor_bytes(tensor) for tensor in model.parameters()),
-        buffer_bytes=sum(tensor_bytes(tensor) for tensor in model.buffers()),
-        kv_specs=specs,
-        tensors=named_tensors(model),
-        groups=found,
-    )
-
-
-def capacity(config: VllmConfig, stages: list[Shard], available_bytes: int) -> Row:
-    """The blocks and tokens of one engine, by the steps of `EngineCore._initialize_kv_caches`."""
-    config.cache_config.kv_cache_layout = "LBNHC"
-    specs = [stage.kv_specs for stage in stages]
-    scheduler = generate_scheduler_kv_cache_config(
-        get_kv_cache_configs(config, specs, [available_bytes] * len(specs)),
-    )
-    pools = [group.kv_cache_spec for group in scheduler.kv_cache_groups]
-    cacheable = [pool for pool in pools if pool.prefix_cacheable]
-    config.cache_config.block_size = min(pool.block_size for pool in cacheable or pools)
-    tokens, concurrency = get_kv_cache_capacity(config, scheduler)
-    config.validate_block_size()
-    found: Row = {"num_blocks": scheduler.num_blocks, "tokens": tokens, "concurrency": concurrency}
-    if config.model_config.original_max_model_len == -1:
-        found["max_model_len"] = config.model_config.max_model_len
-    return found
-
-
-def stage_ranks(config: VllmConfig) -> list[int]:
-    """The first rank of each stage of the first replica."""
-    parallel = config.parallel_config
-    width = parallel.prefill_context_parallel_size * parallel.tensor_parallel_size
-    return [stage * width for stage in range(parallel.pipeline_parallel_size)]
-
-
-def build_shards(config: VllmConfig, more_ranks: list[int]) -> list[Shard] | Refusal:
-    """The first rank of each stage, the last rank of all, and the ranks asked for besides."""
-    # Imported once here, the model's module need not be imported by every child.
-    architecture = attempt(partial(get_model_architecture, config.model_config), "load")
-    if isinstance(architecture, Refusal):
-        return architecture
-    shards = []
-    for rank in sorted({*stage_ranks(config), world_size(config) - 1, *more_ranks}):
-        shard = in_child(partial(build_rank, config, rank), LIMIT_SECONDS)
-        if isinstance(shard, Refusal):
-            return shard
-        shards.append(shard)
-    return shards
-
-
-def measured(question: Question, config: VllmConfig) -> Row | Refusal:
-    """The part of a row that an accepted build adds.
+def measured(question: Question, config: VllmConfig) -> list[Row]:
+    """The rows of an accepted config, one for each budget.
 
     Raises:
         QuestionError: A rank is asked for that the deployment has not, or only CUDA can answer.
     """
-    total = world_size(config)
-    if not set(question.more_ranks) <= set(range(total)):
-        raise QuestionError(f"more_ranks {question.more_ranks} outside 0 to {total - 1}")
-    shards = build_shards(config, question.more_ranks)
+    look = partial(Seen.of, parameters=question.parameters)
+    shards = seen_in_shards(config, question.more_ranks, look)
     if isinstance(shards, Refusal):
         check_refusal(question, shards, quantized=config.model_config.quantization is not None)
-        return shards
-    room = None
-    if question.available_kv_bytes is not None:
-        budget = question.available_kv_bytes
-        stages = [shard for shard in shards if shard.rank in stage_ranks(config)]
-        room = in_child(partial(capacity, config, stages, budget), LIMIT_SECONDS)
-    if isinstance(room, Refusal):
-        return room
-    ranks = [shard.row(tensors=question.tensors) for shard in shards]
-    return {"ranks": ranks, "groups": shards[0].groups, "capacity": room}
+        return [refused(shards)] * len(question.budgets)
+    common = of_all(config, shards)
+    stages = [shards[rank].kv_specs for rank in stage_ranks(config)]
+    rows = []
+    for budget in question.budgets:
+        found: Row | Refusal = {}
+        if budget is not None:
+            found = in_child(partial(room, config, stages, budget), LIMIT_SECONDS)
+        said = refused(found) if isinstance(found, Refusal) else ACCEPTED | found
+        rows.append(common | said)
+    return rows
 
 
-def build(question: Question, root: Path) -> Row:
-    """The row of `builds.jsonl`."""
+def build(question: Question, root: Path) -> list[Row]:
+    """The rows of a deployment, one for each budget."""
     config = engine_config(question, root)
-    found = config if isinstance(config, Refusal) else measured(question, config)
-    if isinstance(found, Refusal):
-        return refused(found)
-    return {"accepted": True, "stage": None, "message": None, **found}
+    if isinstance(config, Refusal):
+        rows = [refused(config)] * len(question.budgets)
+    else:
+        rows = measured(question, config)
+    return [
+        {"available_kv_bytes": budget} | row
+        for budget, row in zip(question.budgets, rows, strict=True)
+    ]
+
+
+def build_on_cpu(question: Question, root: Path) -> list[Row]:
+    """The rows of `builds.jsonl`: without what only CUDA's platform chooses as CUDA does."""
+    rows = []
+    for row in build(question, root):
+        keys = ["available_kv_bytes", "accepted", "stage", "message"]
+        if row["accepted"]:
+            keys += ["ranks", "groups", "capacity"]
+            for rank in row["ranks"]:
+                rank.pop("post_load_bytes", None)
+            if row["capacity"] is not None and question.args.get("max_model_len") != -1:
+                row["capacity"].pop("max_model_len")
+        rows.append({key: row[key] for key in keys})
+    return rows

@@ -16,7 +16,7 @@ from questions import Question, Row
 from verdicts import engine_config
 
 LIMIT_SECONDS = 120.0
-AXES = ("tp", "pp", "dp", "pcp", "dcp", "ep")
+AXES = ("tp", "pp", "dp", "pcp", "dcp", "ep", "eplb")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,13 +143,15 @@ def enter_world(config: VllmConfig, rank: int) -> dict[str, list[list[int]]]:
     return {axis: recorder.groups[axis] for axis in sorted(AXES) if axis in recorder.groups}
 
 
-def groups(question: Question, root: Path) -> Row:
+def groups(question: Question, root: Path) -> list[Row]:
     """The row of `groups.jsonl`; a layout refused before its groups exist says why instead."""
     config = engine_config(question, root)
     if isinstance(config, Refusal):
-        return refused(config) | {"groups": None}
+        return [refused(config) | {"groups": None}]
     found = in_child(partial(enter_world, config, 0), LIMIT_SECONDS)
-    return refused(found) | {"groups": None} if isinstance(found, Refusal) else {"groups": found}
+    if isinstance(found, Refusal):
+        return [refused(found) | {"groups": None}]
+    return [{"groups": found}]
 
 
 def refused(refusal: Refusal) -> Row:

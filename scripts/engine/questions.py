@@ -1,4 +1,4 @@
-"""The questions `ask.py` reads, and the model configs they name."""
+"""The questions `ask.py` and `cuda_ask.py` read, and the model configs they name."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ KINDS: dict[str, tuple[type, ...]] = {
     "ask": (str,),
     "model": (str, dict),
     "args": (dict,),
-    "available_kv_bytes": (int, type(None)),
+    "available_kv_bytes": (int, list, type(None)),
     "as_bf16": (bool,),
-    "tensors": (bool,),
+    "parameters": (bool,),
     "more_ranks": (list,),
+    "gpu": (str, type(None)),
+    "gpus_per_node": (int, type(None)),
 }
 DEFAULTS: Row = {
     "id": None,
+    "ask": "build",
     "args": {},
     "available_kv_bytes": None,
     "as_bf16": False,
-    "tensors": False,
+    "parameters": False,
     "more_ranks": [],
+    "gpu": None,
+    "gpus_per_node": None,
 }
 
 
@@ -41,10 +46,12 @@ class Question:
     ask: str
     model: str | Row
     args: Row
-    available_kv_bytes: int | None
+    available_kv_bytes: int | list[int] | None
     as_bf16: bool
-    tensors: bool
+    parameters: bool
     more_ranks: list[int]
+    gpu: str | None
+    gpus_per_node: int | None
 
     @classmethod
     def of(cls, line: str) -> Question:
@@ -78,9 +85,16 @@ class Question:
         row = {"id": self.id, "ask": self.ask, "model": self.model_name, "args": self.args}
         if self.as_bf16:
             row["as_bf16"] = True
-        if self.ask == "build":
-            row["available_kv_bytes"] = self.available_kv_bytes
-        return row
+        given = {"gpu": self.gpu, "gpus_per_node": self.gpus_per_node}
+        return row | {key: value for key, value in given.items() if value is not None}
+
+    @property
+    def budgets(self) -> list[int] | list[None]:
+        """The KV bytes of a rank, as often as they are asked: one None if not at all."""
+        if self.available_kv_bytes is None:
+            return [None]
+        budgets = self.available_kv_bytes
+        return budgets if isinstance(budgets, list) else [budgets]
 
     @property
     def model_name(self) -> str | None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from vllm.config import VllmConfig
+from vllm.platforms import current_platform
 
 from children import Refusal
 from questions import Question, QuestionError
+
+ON_CUDA = bool(current_platform.is_cuda())  # or on its stand-in, which reaches everything
 
 # Refusals in words of the CPU platform's own, or for want of kernels and packages.
 CPU_WORDS = (
@@ -29,6 +32,8 @@ def check_refusal(question: Question, refusal: Refusal, *, quantized: bool = Fal
     Raises:
         OutOfReachError: It is the CPU's own, or may be.
     """
+    if ON_CUDA:
+        return
     # The CPU turns prefix caching off for MLA, then refuses what needs it.
     asked_off = question.args.get("enable_prefix_caching") is False
     own = refusal.message == "AuxOutput Connector requires prefix caching." and not asked_off
@@ -47,6 +52,8 @@ def check_config(question: Question, config: VllmConfig) -> None:
     Raises:
         OutOfReachError: The CPU platform dropped what was to be checked, or has other back ends.
     """
+    if ON_CUDA:
+        return
     if question.args.get("enable_dbo"):
         raise OutOfReachError("only CUDA can answer: the CPU build ignores enable_dbo")
     cache = config.cache_config.cache_dtype

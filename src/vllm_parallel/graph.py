@@ -13,8 +13,6 @@ from vllm_parallel.layers import (
     Storage,
     attention_weights,
     latent_copies,
-    mixer_buffers,
-    mixer_weights,
     mlp_weights,
     norm_weights,
 )
@@ -82,8 +80,10 @@ def _block(name: str, block: Block, storage: Storage) -> Layer:
         weights += attention_weights(block.attention, storage)
         copies = latent_copies(block.attention, storage)
     if block.mixer is not None:
-        weights += mixer_weights(block.mixer, storage)
-        buffers = tuple(mixer_buffers(block.mixer, storage))
+        from vllm_parallel.layers import mixer  # noqa: PLC0415  # only such models pay for it
+
+        weights += mixer.mixer_weights(block.mixer, storage)
+        buffers = tuple(mixer.mixer_buffers(block.mixer, storage))
     if block.mlp is not None:
         weights += mlp_weights(block.mlp, storage)
     weights += norm_weights(block.norms, storage)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
-from vllm_parallel.mixer import Mixer
+
+if TYPE_CHECKING:  # its nouns would slow the start of every command
+    from vllm_parallel.mixer import Mixer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

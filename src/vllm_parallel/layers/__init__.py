@@ -1,7 +1,9 @@
-"""The weights of each part of a block, named and shaped as vLLM's own parameters."""
+"""The weights of each part of a block, named and shaped as vLLM's own parameters.
+
+`layers.mixer` is imported when a model has one, not before.
+"""
 
 from vllm_parallel.layers.attention import attention_weights, latent_copies
-from vllm_parallel.layers.mixer import mixer_buffers, mixer_weights
 from vllm_parallel.layers.mlp import mlp_weights
 from vllm_parallel.layers.norms import norm_weights
 from vllm_parallel.layers.storage import Storage
@@ -10,8 +12,6 @@ __all__ = [
     "Storage",
     "attention_weights",
     "latent_copies",
-    "mixer_buffers",
-    "mixer_weights",
     "mlp_weights",
     "norm_weights",
 ]

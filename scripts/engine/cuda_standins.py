@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from vllm.distributed import get_ep_group
+from vllm.model_executor.layers.fused_moe import all2all_utils
 from vllm.platforms import current_platform
 from vllm.v1.attention.ops import cp_common
 from vllm.vllm_flash_attn import flash_attn_interface
 
+from absent import Absent
 from cuda_device import GPU
 from questions import Question, QuestionError, Row
 from standins import prepare_vllm
@@ -21,6 +24,15 @@ def prepare_cuda() -> None:
     prepare_vllm()
     # Multicast between GPUs is probed by using it.
     cp_common.symm_mem_available = False
+    all2all_utils.get_ep_all2all_manager = Dispatcher
+
+
+class Dispatcher(Absent):
+    """Sends tokens to experts; once loaded, these ask it how many ranks there are."""
+
+    def __init__(self) -> None:
+        super().__init__("all2all")
+        self.world_size = get_ep_group().world_size
 
 
 def on_gpu(

@@ -247,11 +247,17 @@ class ModelConfig:
         Raises:
             CatalogError: no layer has any.
         """
-        if not self.attentions:
+        attention = self.first_attention
+        if attention is None:
             raise CatalogError(
                 subject=self.name, problem="has no attention", fix="ask for its mixers"
             )
-        return self.attentions[0]
+        return attention
+
+    @property
+    def first_attention(self) -> Attention | None:
+        """The same, None if all layers are mixers."""
+        return next((kind.attention for kind in self.kinds if kind.attention is not None), None)
 
     @property
     def attentions(self) -> tuple[Attention, ...]:
@@ -268,12 +274,13 @@ class ModelConfig:
     @property
     def heads(self) -> int:
         """Query heads of a layer, 0 in a model without attention."""
-        return self.attention.heads if self.attentions else 0
+        attention = self.first_attention
+        return 0 if attention is None else attention.heads
 
     @property
     def kv_heads(self) -> int:
         """KV heads of a layer; latent attention counts as one, no attention as none."""
-        attention = self.attention if self.attentions else None
+        attention = self.first_attention
         match attention:
             case None:
                 return 0
@@ -285,7 +292,7 @@ class ModelConfig:
     @property
     def is_latent(self) -> bool:
         """Whether attention caches one latent vector (MLA)."""
-        return bool(self.attentions) and isinstance(self.attention, LatentAttention)
+        return isinstance(self.first_attention, LatentAttention)
 
     @property
     def is_moe(self) -> bool:

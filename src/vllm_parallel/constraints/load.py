@@ -88,7 +88,7 @@ def stage_without_experts(d: Deployment) -> bool:
 
 def lacks_prefill(d: Deployment) -> bool:
     """Whether an NVIDIA GPU up to Hopper has no prefill kernel for this latent attention."""
-    attention, gpu = next(iter(d.model.attentions), None), d.cluster.gpu
+    attention, gpu = d.model.first_attention, d.cluster.gpu
     if not isinstance(attention, LatentAttention) or d.model.traits.sparse_attention:
         return False
     if gpu is None or not gpu.architecture.isdigit():

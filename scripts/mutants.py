@@ -31,6 +31,7 @@ LISTS: Final = Path(__file__).resolve().with_suffix("")
 ANSWERS: Final = (  # of vLLM
     "tests/oracle/test_recorded.py",
     "tests/oracle/recorded",
+    "tests/oracle/test_families_recorded.py",
     "tests/test_deployed_verdicts.py",
 )
 STAGES: Final[dict[str, tuple[str, ...]]] = {

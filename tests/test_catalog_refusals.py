@@ -68,7 +68,7 @@ BAD: Final[tuple[tuple[Config, str], ...]] = (
     ({"rope_scaling": [1]}, "has 'rope_scaling': [1]; it should be an object"),
     ({"rope_scaling": "yarn"}, "has 'rope_scaling': 'yarn'; it should be an object"),
     ({"rope_scaling": {"rope_type": "zebra"}}, "scales rotary positions by 'zebra', which is not"),
-    ({"rope_scaling": {"type": "dynamic"}}, "scales rotary positions by 'dynamic', which is not"),
+    ({"rope_scaling": {"type": "dynamic"}}, "rope_scaling lacks 'factor'; it should be a positive"),
     ({"rope_scaling": {"rope_type": 3}}, "rope_scaling has 'rope_type': 3; it should be a string"),
     ({"rope_scaling": YARN | {"factor": None}}, "rope_scaling lacks 'factor'; it should be a pos"),
     ({"rope_scaling": YARN | {"factor": float("nan")}}, "rope_scaling has 'factor': nan; it"),

@@ -118,6 +118,60 @@ def test_windows(family: str, keys: Config, found: list[int | None]) -> None:
     assert windows(read(family, MOE, **keys)) == found
 
 
+def test_what_gemma_fills_in() -> None:
+    """Sizes, local layers and tables of configs that name an architecture alone."""
+    bare = {"dtype": "bfloat16"}
+    for family, layers, hidden, vocab, head_dim, window, tables in (
+        ("Gemma", 28, 3072, 256_000, 256, [None] * 28, 1),
+        ("Gemma2", 26, 2304, 256_000, 256, [4096, None] * 13, 1),
+        ("Gemma3", 26, 2304, 262_208, 256, ([4096] * 5 + [None]) * 4 + [4096] * 2, 2),
+    ):
+        model = read(family, bare)
+        assert (model.layers, model.hidden, model.vocab) == (layers, hidden, vocab), family
+        assert model.grouped[0].head_dim == head_dim
+        assert windows(model) == window, family
+        assert len(model.rotaries) == tables
+        assert model.tied
+    assert read("Gemma2", bare, tie_word_embeddings=False).tied  # it builds no head
+    assert not read("Gemma3", bare, tie_word_embeddings=False).tied
+
+
+def test_rope_of_local_layers() -> None:
+    """Gemma 3 scales full layers alone; where both are alike there is one table."""
+    linear = {"rope_type": "linear", "factor": 8.0}
+    for keys, rows in (
+        ({}, [4096, 4096]),
+        ({"rope_scaling": linear}, [4096, 32768]),
+        ({"rope_parameters": {"full_attention": linear}}, [4096, 32768]),
+        ({"rope_theta": 10_000.0}, [4096]),
+        ({"rope_theta": 5.0, "rope_local_base_freq": 5.0}, [4096]),
+    ):
+        model = read("Gemma3", BARE, **keys)
+        assert [table.positions for table in model.rotaries] == rows, keys
+        assert model.context.tokens == 4096  # the config's positions count the scaling
+    both_ways = read("Gemma3", BARE, use_bidirectional_attention=True)
+    assert windows(both_ways)[0] == 2049
+
+
+def test_kinds_of_layers() -> None:
+    for keys, said in (
+        (
+            {"layer_types": ["chunked_attention"] * 8},
+            "the kind of layer 'chunked_attention', which",
+        ),
+        ({"layer_types": ["full_attention"]}, "1 layer_types for 8 layers"),
+        ({"hidden_activation": "relu"}, "the activation 'relu'; vLLM takes gelu_pytorch_tanh"),
+    ):
+        family = "Gemma2" if "hidden_activation" in keys else "Gemma3"
+        assert said in refused({**BARE, **keys, "architectures": [f"{family}ForCausalLM"]})
+
+
+def test_half_precision() -> None:
+    """A checkpoint in float16 runs in bfloat16 where vLLM has no other way."""
+    for family, dtype in (("Gemma2", Dtype.BFLOAT16), ("Gemma", Dtype.FLOAT16)):
+        assert read(family, BARE, torch_dtype="float16").dtype is dtype
+
+
 def test_late_windows_start_at_28() -> None:
     model = read("Qwen2", BARE, num_hidden_layers=30, use_sliding_window=True)
     assert windows(model) == [None] * 28 + [4096] * 2

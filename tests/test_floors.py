@@ -17,7 +17,7 @@ PACKAGE: Final = "vllm_parallel"
 FLOOR_NAMES: Final = (
     "units errors provenance",
     "dtype",
-    "mixer",
+    "mixer positions extras",
     "model layout cluster",
     "weight",
     "layers",

@@ -17,7 +17,8 @@ from vllm_parallel.errors import CatalogError
 from vllm_parallel.kv import KvCache, KvKind, KvSpec
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Pool
-from vllm_parallel.model import Block, ContextLimit, DenseMlp, GroupedQueryAttention, ModelConfig
+from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig
+from vllm_parallel.positions import ContextLimit
 from vllm_parallel.units import GIB
 
 FULL: Final = GroupedQueryAttention(heads=8, kv_heads=2, head_dim=16)

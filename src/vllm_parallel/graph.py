@@ -6,8 +6,9 @@ Names and shapes are those of vLLM's own parameters, so that a rank's list can b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from vllm_parallel.layers import (
     Storage,
@@ -19,6 +20,9 @@ from vllm_parallel.layers import (
 from vllm_parallel.model import Block, ModelConfig
 from vllm_parallel.weight import Layer, Part, Split, Weight, whole
 
+if TYPE_CHECKING:  # few models have any
+    from vllm_parallel.extras import Extra
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ModelGraph:
@@ -29,6 +33,7 @@ class ModelGraph:
     kinds: tuple[Layer, ...]
     norm: Layer
     head: Layer
+    everywhere: Layer | None
 
     @classmethod
     def of(cls, model: ModelConfig) -> ModelGraph:
@@ -48,7 +53,8 @@ class ModelGraph:
         """
         first, last = first or self.model.traits.whole_ends, last or self.model.traits.whole_ends
         tied = self.model.tied
-        layers = [self.embedding] if first or (last and tied) else []
+        layers = [] if self.everywhere is None else [self.everywhere]
+        layers += [self.embedding] if first or (last and tied) else []
         if last:
             layers += [self.norm] if tied else [self.norm, self.head]
         return tuple(layers)
@@ -56,20 +62,44 @@ class ModelGraph:
 
 @lru_cache(maxsize=256)
 def _graph(model: ModelConfig) -> ModelGraph:
-    hidden, dtype = model.hidden, model.dtype
+    storage, ends = Storage(hidden=model.hidden, dtype=model.dtype), model.ends
     vocabulary = (Part(model.vocab, 1, Split.VOCABULARY, "rows of the padded vocabulary"),)
+    table = (vocabulary, whole(model.hidden))
+    norms = ("norm",) if ends is None else ends.norms
+    head = [Weight("lm_head.weight", table, model.dtype)]
+    if ends is not None and ends.head_bias:
+        head.append(Weight("lm_head.bias", (vocabulary,), model.dtype))
     return ModelGraph(
         model=model,
         embedding=Layer(
-            "embedding", (Weight("embed_tokens.weight", (vocabulary, whole(hidden)), dtype),)
+            "embedding",
+            (
+                Weight("embed_tokens.weight", table, model.dtype),
+                *_own(() if ends is None else ends.with_embedding, storage),
+            ),
         ),
         kinds=tuple(
-            _block(f"block {kind}", block, Storage(hidden=hidden, dtype=dtype))
+            _block(f"block {kind}", block, replace(storage, names=block.names))
             for kind, block in enumerate(model.kinds)
         ),
-        norm=Layer("final norm", (Weight("norm.weight", (whole(hidden),), dtype),)),
-        head=Layer("head", (Weight("lm_head.weight", (vocabulary, whole(hidden)), dtype),)),
+        norm=Layer(
+            "final norm",
+            tuple(norm_weights(norms, storage, bias=ends is not None and ends.norm_bias)),
+        ),
+        head=Layer("head", tuple(head)),
+        everywhere=None
+        if ends is None
+        else Layer("every stage", _own(ends.everywhere, storage), (), _own(ends.buffers, storage)),
     )
+
+
+def _own(extras: tuple[Extra, ...], storage: Storage) -> tuple[Weight, ...]:
+    """Tensors of the family's own."""
+    if not extras:
+        return ()
+    from vllm_parallel.layers import own  # noqa: PLC0415  # only such models pay for it
+
+    return tuple(weight for extra in extras for weight in own.own_weights(extra, storage))
 
 
 def _block(name: str, block: Block, storage: Storage) -> Layer:
@@ -86,5 +116,6 @@ def _block(name: str, block: Block, storage: Storage) -> Layer:
         buffers = tuple(mixer.mixer_buffers(block.mixer, storage))
     if block.mlp is not None:
         weights += mlp_weights(block.mlp, storage)
-    weights += norm_weights(block.norms, storage)
-    return Layer(name, tuple(weights), copies, buffers)
+    weights += norm_weights(block.norms, storage, bias=block.norm_bias)
+    weights += _own(block.extras, storage)
+    return Layer(name, tuple(weights), copies, buffers + _own(block.buffers, storage))

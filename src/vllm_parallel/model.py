@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.positions import ContextLimit, Rotary
 
-if TYPE_CHECKING:  # its nouns would slow the start of every command
+
+class NormSpan(StrEnum):
+    """What the weight of a query or key norm spans."""
+
+    HEAD = "one head, shared by all"
+    HEADS = "a row for each head, split as they are"
+    WIDTH = "all heads, whole on every rank"
+
+
+if TYPE_CHECKING:  # their nouns would slow the start of every command
+    from vllm_parallel.extras import Ends, Extra
     from vllm_parallel.mixer import Mixer
 
 
@@ -27,10 +39,13 @@ class GroupedQueryAttention:
     head_dim: int
     qkv_bias: bool = False
     output_bias: bool = False
-    qk_norm: bool = False  # one weight [head_dim] for q, one for k
+    qk_norm: bool = False  # one norm for q, one for k
+    norm_span: NormSpan = NormSpan.HEAD
+    norm_bias: bool = False
     sinks: bool = False  # one learned logit for each query head
     copies_kv_heads: bool = True  # gpt-oss does not, so its tp ends at the KV heads
     rotates: bool = True  # False: no rotary embedding (NoPE)
+    rotary: int = 0  # which of the model's tables
     window: int | None = None  # sliding: a token sees the last `window` tokens
     chunk: int | None = None  # chunked local: a token sees its own chunk
     borrows_kv: bool = False  # reads the cache of an earlier layer, keeps none
@@ -88,6 +103,11 @@ class LatentAttention:
         return True
 
     @property
+    def rotary(self) -> int:
+        """Which of the model's tables: the only one."""
+        return 0
+
+    @property
     def query_dim(self) -> int:
         """Width of one query head."""
         return self.nope_dim + self.rope_dim
@@ -103,11 +123,12 @@ Attention = GroupedQueryAttention | LatentAttention
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DenseMlp:
-    """A gated feed-forward layer that every token passes through whole."""
+    """A feed-forward layer that every token passes through whole."""
 
     intermediate: int
     bias: bool = False
     with_tokens: bool = False  # whole on every rank where one stage splits tokens over tp
+    gated: bool = True  # False: one matrix up, none beside it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,60 +158,18 @@ class Block:
     """One decoder layer: attention, then a dense MLP or experts; some layers lack a part.
 
     A mixer stands in place of attention or beside it. `norms` are its norms over the hidden
-    size, by the names that the family gives them.
+    size, by the names that the family gives them; `names` what the family calls a part that has
+    another name elsewhere, old and new. `buffers` are registered beside the weights.
     """
 
     attention: Attention | None
     mlp: Mlp | None
     mixer: Mixer | None = None
     norms: tuple[str, ...] = ("input_layernorm", "post_attention_layernorm")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rotary:
-    """A table of rotary embeddings, kept whole on every rank that has attention.
-
-    Source: vllm/model_executor/layers/rotary_embedding/base.py (v0.32.0)
-
-    >>> Rotary(positions=131072, dim=128, dtype=Dtype.BFLOAT16).bytes
-    33554432
-    """
-
-    positions: int
-    dim: int
-    dtype: Dtype
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of the cosines and sines."""
-        return self.positions * self.dim * self.dtype.bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextLimit:
-    """The longest sequence that the config allows, and the key that says so.
-
-    Source: vllm/config/model.py, _get_and_verify_max_len (v0.32.0)
-    """
-
-    key: str
-    tokens: float  # vLLM multiplies by a float factor, and its message prints it so
-    model_max_length: int | None = None
-
-    @property
-    def max_model_len(self) -> int:
-        """What `--max-model-len` becomes when it is not given."""
-        return int(self.tokens)
-
-    def allows(self, asked: int | None) -> bool:
-        """Whether vLLM takes this `--max-model-len`; None and -1 are "derive it".
-
-        >>> ContextLimit(key="max_position_embeddings", tokens=8192).allows(8193)
-        False
-        """
-        if asked is None or asked <= self.tokens:
-            return True
-        return self.model_max_length is not None and asked <= self.model_max_length
+    norm_bias: bool = False
+    names: tuple[tuple[str, str], ...] = ()
+    extras: tuple[Extra, ...] = ()
+    buffers: tuple[Extra, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +188,7 @@ class Traits:
     world_divides_experts: bool = False  # asserts intermediate % (tp * pp * ...) == 0
     pipeline: bool = True
     sparse_attention: bool = False  # selects keys with an indexer (DSA)
+    no_float16: str | None = None  # the model type that vLLM refuses to run in float16
     window_from: int | None = None  # refuses windows on some layers only, from this one on
 
 
@@ -233,6 +213,7 @@ class ModelConfig:
     context: ContextLimit
     left_out: str | None = None  # the quantisation that was asked to be left out
     declared_experts: int = 0  # vLLM's test for "is this a MoE model"
+    ends: Ends | None = None
     traits: Traits = Traits()
 
     @property

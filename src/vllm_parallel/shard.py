@@ -87,8 +87,8 @@ class Shard:
         """
         model = self.deployment.model
         found = [(model.kinds[kind].attention, count) for kind, count in self.kinds.items()]
-        rotates = any(attention is not None and attention.rotates for attention, _ in found)
-        tables = sum(rotary.bytes for rotary in model.rotaries) if rotates else 0
+        read = {attention.rotary for attention, _ in found if attention and attention.rotates}
+        tables = sum(model.rotaries[table].bytes for table in read)
         layers = sum(count for attention, count in found if attention is not None)
         scales = layers * ATTENTION_SCALES * Dtype.FLOAT32.bytes
         registered = sum(buffer_bytes(layer, self.cut) * n for layer, n in self.layers.items())

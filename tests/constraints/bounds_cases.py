@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.constraints.asked import Args, Case
+from vllm_parallel.catalog import load_model
 
 ALL2ALL: Final = (
     "'naive', 'pplx', 'deepep_high_throughput', 'deepep_low_latency', 'deepep_v2', "
@@ -186,6 +187,15 @@ BOUNDS_CASES: Final = (
         passes=({"max_model_len": 1}, {"max_model_len": -1}, {}),
         says="max_model_len must be a positive integer, got int: 0. Example: max_model_len=2048",
         fix="give --max-model-len a positive number, or -1 to fit it to memory",
+    ),
+    Case(
+        rule="dtype-but-float16",
+        model=load_model({"architectures": ["Gemma2ForCausalLM"], "dtype": "bfloat16"}),
+        fails={"dtype": "half"},
+        passes=({"dtype": "auto"}, {"dtype": "bfloat16"}, {"dtype": "float32"}),
+        says="The model type 'gemma2' does not support float16. Reason: Numerical instability. "
+        "Please use bfloat16 or float32 instead.",
+        fix="use --dtype bfloat16",
     ),
     Case(
         rule="max-model-len-derived",

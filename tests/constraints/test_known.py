@@ -41,6 +41,17 @@ def models() -> dict[str, object]:
     return named | {row["name"]: row["config"] for row in rows(RECORDED / "configs.jsonl")}
 
 
+def of_families() -> tuple[list[Row], dict[str, object]]:
+    """Rows of the file that lists what was asked of each config, and the configs by name."""
+    configs = list(rows(ORACLE / "families.jsonl"))
+    asked: list[Row] = [
+        {"model": config["name"], "accepted": row["stage"] is None, **row}
+        for config in configs
+        for row in config["asked"]
+    ]
+    return asked, {config["name"]: config["config"] for config in configs}
+
+
 def first(row: Row, models: Mapping[str, object], stages: tuple[Stage, ...]) -> str | None:
     """The rule that answers a refused row, None where another question was asked."""
     if row["accepted"]:
@@ -55,8 +66,9 @@ def first(row: Row, models: Mapping[str, object], stages: tuple[Stage, ...]) -> 
 
 
 def test_known(models: dict[str, object]) -> None:
-    found = {first(row, models, stages) for file, stages in FILES.items() for row in rows(file)} - {
-        None
-    }
+    found = {first(row, models, stages) for file, stages in FILES.items() for row in rows(file)}
+    asked, configs = of_families()
+    found |= {first(row, configs, (Stage.CONFIG, Stage.LOAD)) for row in asked}
+    found -= {None}
     said = {rule.name for rule in RULES if rule.known is Known.RECORDED}
     assert said == found

@@ -106,6 +106,14 @@ class Keys:
         if key not in self.values:
             raise self._bad(key, None, "given")
 
+    def filled(self, defaults: JsonObject) -> Keys:
+        """The same with what a config class fills in for keys that are missing; null stays.
+
+        >>> Keys("m", {"head_dim": None}).filled({"head_dim": 128, "vocab_size": 9}).values
+        {'head_dim': None, 'vocab_size': 9}
+        """
+        return Keys(self.name, {**defaults, **self.values})
+
     def without(self, key: str) -> Keys:
         """The same without a key that a family does not look at, here and in the rope keys."""
         nested = ("rope_parameters", "rope_scaling")

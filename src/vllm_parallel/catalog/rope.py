@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 from typing import Final
 
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, shortened
-from vllm_parallel.model import ContextLimit, Rotary
+from vllm_parallel.positions import ContextLimit, Rotary
 
 DTYPES: Final = {
     "bfloat16": Dtype.BFLOAT16,
@@ -17,21 +18,53 @@ DTYPES: Final = {
     "float32": Dtype.BFLOAT16,  # vLLM's auto takes float32 checkpoints down
     "float": Dtype.BFLOAT16,
 }
-UNSCALED: Final = ("default", "llama3")  # the table has the config's positions
+WHOLE_HEAD: Final = "proportional"  # the table has every dimension, rotated or not
+UNSCALED: Final = ("default", "llama3", "dynamic", "ntk", WHOLE_HEAD)  # the config's positions
+STRETCHED: Final = ("dynamic", "ntk")  # their factor moves the base
 FROM_ORIGINAL: Final = ("yarn", "deepseek_yarn")  # original positions times the factor
-LENGTH_ALREADY_SCALED: Final = ("llama3", "yarn", "deepseek_yarn", "longrope", "su")
+LONG: Final = "longrope"  # original positions for the short factors, then the config's
+LENGTH_ALREADY_SCALED: Final = ("llama3", "yarn", "deepseek_yarn", LONG)
+SPELT: Final = {"su": LONG, "mrope": "default"}
+ORIGINAL: Final = "original_max_position_embeddings"
+PARTIAL: Final = ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction")
+LENGTHS: Final = (
+    "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length",
+    "max_target_positions", "max_sequence_length", "max_seq_length", "seq_len",
+)  # fmt: skip
+MROPE_POSITIONS: Final = 4  # videos count on beyond the tokens
+THETA: Final = 10000.0
+
+
+def rope_keys(keys: Keys, kind: str | None = None) -> Keys:
+    """The rope keys as `transformers` gathers them; of one kind of layer, where they differ.
+
+    Source: transformers, RotaryEmbeddingConfigMixin.convert_rope_params_to_dict
+
+    >>> keys = Keys("m", {"rope_scaling": {"type": "su"}, "rope_theta": 5.0})
+    >>> rope_keys(keys).values["rope_type"], rope_keys(keys).values["rope_theta"]
+    ('longrope', 5.0)
+    """
+    given = keys.nested("rope_scaling")
+    if given is None or not given.values:
+        given = keys.nested("rope_parameters") or Keys(keys.name, {})
+    inner = given.values.get(kind) if kind is not None else None
+    values = dict(inner if isinstance(inner, Mapping) else given.values)
+    named = values.get("rope_type") or values.get("type") or "default"
+    values["rope_type"] = SPELT.get(named, named) if isinstance(named, str) else named
+    values.setdefault("rope_theta", keys.values.get("rope_theta", THETA))
+    return Keys(given.name, values)
 
 
 def rope_type(keys: Keys) -> str:
     """How positions are scaled; `default` without any scaling."""
-    scaling = keys.nested("rope_parameters", "rope_scaling")
-    return "default" if scaling is None else scaling.text("rope_type", "type", default="default")
+    return rope_keys(keys).text("rope_type")
 
 
-def read_rotary(keys: Keys, dim: int, *, partial: float = 1.0) -> Rotary:
+def read_rotary(keys: Keys, dim: int, *, partial: float = 1.0, kind: str | None = None) -> Rotary:
     """The table that vLLM builds for heads of `dim` elements, in the model's dtype.
 
-    `partial` is the share of a head that is rotated where the config does not say.
+    `partial` is the share of a head that is rotated where the config does not say; `kind` the
+    kind of layer, where each has rope keys of its own.
 
     Source: vllm/model_executor/layers/rotary_embedding/__init__.py, get_rope (v0.32.0)
 
@@ -42,8 +75,33 @@ def read_rotary(keys: Keys, dim: int, *, partial: float = 1.0) -> Rotary:
     >>> read_rotary(keys, 128).positions
     4096
     """
-    rotated = _rotated(keys, dim, partial)
-    return Rotary(positions=_positions(keys), dim=rotated, dtype=read_dtype(keys))
+    rope = rope_keys(keys, kind)
+    return Rotary(
+        positions=_positions(keys, rope),
+        dim=_rotated(keys, rope, dim, partial),
+        dtype=read_dtype(keys),
+    )
+
+
+def read_rotaries(
+    keys: Keys, dims: Mapping[str, int], *, partial: float = 1.0
+) -> tuple[tuple[Rotary, ...], dict[str, int]]:
+    """The tables of kinds of layers with heads of `dims` elements, and which is whose.
+
+    Layers share a table where their heads and all their rope keys are alike.
+    """
+    tables: dict[str, Rotary] = {}
+    numbers: dict[str, int] = {}
+    for kind, dim in dims.items():
+        alike = repr((dim, sorted(rope_keys(keys, kind).values.items())))
+        tables.setdefault(alike, read_rotary(keys, dim, partial=partial, kind=kind))
+        numbers[kind] = list(tables).index(alike)
+    return tuple(tables.values()), numbers
+
+
+def read_rotated(keys: Keys, dim: int, *, partial: float = 1.0, kind: str | None = None) -> int:
+    """Elements of a head of `dim` that are rotated, where no table is kept."""
+    return _rotated(keys, rope_keys(keys, kind), dim, partial)
 
 
 def read_yarn(keys: Keys, dim: int) -> Rotary:
@@ -51,13 +109,13 @@ def read_yarn(keys: Keys, dim: int) -> Rotary:
 
     Source: vllm/model_executor/models/deepseek_v2.py, DeepseekV2MLAAttention (v0.32.0)
     """
+    rope = rope_keys(keys)
     if rope_type(keys) == "default":
         return read_rotary(keys, dim)
-    scaling = keys.nested("rope_parameters", "rope_scaling")
-    if scaling is not None and rope_type(keys) not in LENGTH_ALREADY_SCALED:
-        scaling.size("original_max_position_embeddings")
-    rotated = _rotated(keys, dim, 1.0)
-    return Rotary(positions=_from_original(keys), dim=rotated, dtype=read_dtype(keys))
+    if rope_type(keys) not in LENGTH_ALREADY_SCALED:
+        rope.size(ORIGINAL)
+    positions = ceil(_original(keys, rope) * rope.number("factor"))
+    return Rotary(positions=positions, dim=_rotated(keys, rope, dim, 1.0), dtype=read_dtype(keys))
 
 
 def read_dtype(keys: Keys) -> Dtype:
@@ -75,62 +133,83 @@ def read_dtype(keys: Keys) -> Dtype:
     return DTYPES[dtype]
 
 
-def _positions(keys: Keys) -> int:
-    kind = rope_type(keys)
+def _positions(keys: Keys, rope: Keys) -> int:
+    kind = rope.text("rope_type")
     positions = keys.size("max_position_embeddings")
-    scaling = keys.nested("rope_parameters", "rope_scaling")
-    if kind in UNSCALED or scaling is None:
+    sections = MROPE_POSITIONS if rope.items("mrope_section") is not None else 1
+    if kind == "default":
+        return positions * sections
+    if kind in UNSCALED:
+        if kind in STRETCHED and not rope.has("alpha"):
+            rope.number("factor")
         return positions
     if kind in FROM_ORIGINAL:
-        return _from_original(keys)
+        return ceil(_original(keys, rope) * sections * rope.number("factor"))
+    if kind == LONG:
+        return _original(keys, rope) + positions
     if kind == "linear":
-        if isinstance(scaling.values.get("factor"), int):
+        if isinstance(rope.values.get("factor"), int):
             raise CatalogError(
                 subject=keys.name,
                 problem="scales rotary positions by a whole number, of which vLLM dies",
                 fix="write the factor with a point, as 4.0",
             )
-        return ceil(positions * scaling.number("factor"))
+        return ceil(positions * rope.number("factor"))
     raise CatalogError(
         subject=keys.name,
         problem=f"scales rotary positions by {shortened(kind)}, which is not modelled",
-        fix=f"modelled are {', '.join((*UNSCALED, *FROM_ORIGINAL, 'linear'))}",
+        fix=f"modelled are {', '.join((*UNSCALED, *FROM_ORIGINAL, LONG, 'linear'))}",
     )
 
 
-def _from_original(keys: Keys) -> int:
-    key, scaling = (
-        "original_max_position_embeddings",
-        keys.nested("rope_parameters", "rope_scaling"),
-    )
-    scaling = scaling or keys
-    original = scaling.size(key, default=keys.size("max_position_embeddings"))
+def _original(keys: Keys, rope: Keys) -> int:
+    original = rope.size(ORIGINAL, default=keys.size("max_position_embeddings"))
     # Beside the rope keys it takes over: transformers, standardize_rope_params.
-    if rope_type(keys) in LENGTH_ALREADY_SCALED:
-        original = keys.size(key, default=original)
-    return ceil(original * scaling.number("factor"))
+    if rope.text("rope_type") in LENGTH_ALREADY_SCALED:
+        original = keys.size(ORIGINAL, default=original)
+    return original
 
 
-def _rotated(keys: Keys, dim: int, partial: float) -> int:
+def _rotated(keys: Keys, rope: Keys, dim: int, partial: float) -> int:
     """Elements of a head that are rotated.
 
     Source: vllm/model_executor/layers/rotary_embedding/__init__.py, get_rope (v0.32.0)
     """
-    scaling = keys.nested("rope_parameters", "rope_scaling") or keys
-    share = keys.number("partial_rotary_factor", default=partial)
-    return int(dim * scaling.number("partial_rotary_factor", default=share))
+    if rope.text("rope_type") == WHOLE_HEAD:
+        return dim
+    named = next((key for key in PARTIAL if keys.has(key)), PARTIAL[0])
+    share = rope.number(PARTIAL[0], default=keys.number(named, default=partial))
+    rotated = rope.optional("rope_dim") or int(dim * share)
+    return rotated + rotated % 2  # a cosine and a sine for each pair, a last one alone
 
 
-def read_context(keys: Keys) -> ContextLimit:
+def read_context(keys: Keys, *, scaled: bool = True) -> ContextLimit:
     """The derived `max_model_len`, a float as vLLM holds and prints it.
+
+    `scaled` is False for a family whose positions count the scaling already.
 
     Source: vllm/config/model.py, _get_and_verify_max_len (v0.32.0)
     """
-    key, tokens = "max_position_embeddings", keys.size("max_position_embeddings")
+    lengths = {key: keys.size(key) for key in LENGTHS if keys.has(key)}
+    if not lengths:
+        keys.size("max_position_embeddings")
+    key = min(lengths, key=lengths.__getitem__)
     limit = keys.optional("model_max_length")
     if limit is not None:
-        key, tokens = "model_max_length", limit
-    scaling = keys.nested("rope_parameters", "rope_scaling")
-    scaled = scaling is not None and rope_type(keys) not in LENGTH_ALREADY_SCALED
-    factor = scaling.number("factor", default=1.0) if scaling is not None and scaled else 1.0
-    return ContextLimit(key=key, tokens=tokens * factor, model_max_length=limit)
+        key = "model_max_length"
+    ropes = _each_rope(keys)
+    factor = 1.0
+    for rope in ropes:
+        if scaled and rope.text("rope_type") not in LENGTH_ALREADY_SCALED:
+            factor = rope.number("factor", default=factor)
+    tokens = lengths[key] * factor
+    long = any(rope.text("rope_type") == LONG for rope in ropes)
+    assumed = keys.optional(ORIGINAL) if long else None
+    return ContextLimit(key=key, tokens=tokens, model_max_length=limit, assumed=assumed)
+
+
+def _each_rope(keys: Keys) -> list[Keys]:
+    """The rope keys, of each kind of layer where they are nested."""
+    nested = rope_keys(keys).values
+    kinds = [kind for kind, value in nested.items() if isinstance(value, Mapping)]
+    return [rope_keys(keys, kind) for kind in kinds] or [rope_keys(keys)]

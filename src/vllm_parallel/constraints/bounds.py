@@ -130,6 +130,18 @@ MODEL_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
         ends=True,
     ),
     Constraint(
+        name="dtype-but-float16",
+        stage=Stage.CONFIG,
+        broken=lambda d: (
+            d.model.traits.no_float16 is not None and d.settings.dtype in ("half", "float16")
+        ),
+        says="The model type '{model.traits.no_float16}' does not support float16. Reason: "
+        "Numerical instability. Please use bfloat16 or float32 instead.",
+        fix="use --dtype bfloat16",
+        source="vllm/config/model.py, _check_valid_dtype",
+        known=Known.RECORDED,
+    ),
+    Constraint(
         name="max-model-len-derived",
         stage=Stage.CONFIG,
         broken=lambda d: not d.model.context.allows(d.settings.max_model_len),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.layers.storage import Storage
-from vllm_parallel.model import Attention, GroupedQueryAttention, LatentAttention
+from vllm_parallel.model import Attention, GroupedQueryAttention, LatentAttention, NormSpan
 from vllm_parallel.weight import Part, Split, Weight, whole
 
 
@@ -28,12 +28,32 @@ def _grouped(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
         *storage.linear("self_attn.o_proj", across, (query,), bias=a.output_bias),
     ]
     if a.qk_norm:
-        head = Part(a.head_dim)
-        weights += [storage.vector(f"self_attn.{name}_norm.weight", head) for name in "qk"]
+        weights += _norms(a, storage)
     if a.sinks:
         heads = Part(a.heads, 1, Split.TENSOR, "query heads")
         weights.append(storage.vector("self_attn.sinks", heads))
     return weights
+
+
+def _norms(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
+    """A norm for queries and one for keys."""
+    kinds = ("weight", "bias") if a.norm_bias else ("weight",)
+    return [
+        Weight(f"self_attn.{name}_norm.{kind}", _span(a, heads), storage.dtype)
+        for name, heads in (("q", a.heads), ("k", a.kv_heads))
+        for kind in kinds
+    ]
+
+
+def _span(a: GroupedQueryAttention, heads: int) -> tuple[tuple[Part, ...], ...]:
+    match a.norm_span:
+        case NormSpan.HEAD:
+            return (whole(a.head_dim),)
+        case NormSpan.WIDTH:
+            return (whole(heads * a.head_dim),)
+        case NormSpan.HEADS:
+            split = Split.TENSOR if heads == a.heads else Split.KV_HEADS
+            return ((Part(heads, 1, split, "heads of a norm"),), whole(a.head_dim))
 
 
 def _latent(a: LatentAttention, storage: Storage) -> list[Weight]:

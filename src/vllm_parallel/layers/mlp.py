@@ -14,9 +14,18 @@ def mlp_weights(mlp: Mlp, storage: Storage) -> list[Weight]:
         case DenseMlp():
             split = Split.TOKENS if mlp.with_tokens else Split.TENSOR
             width = Part(mlp.intermediate, 1, split, "columns of the MLP")
-            return _gated("mlp", width, storage, bias=mlp.bias)
+            return _feed_forward(mlp, width, storage)
         case Experts():
             return [*_router(mlp, storage), *_routed(mlp, storage), *_shared(mlp, storage)]
+
+
+def _feed_forward(mlp: DenseMlp, width: Part, storage: Storage) -> list[Weight]:
+    if mlp.gated:
+        return _gated("mlp", width, storage, bias=mlp.bias)
+    return [
+        *storage.linear("mlp.up_proj", (width,), storage.across, bias=mlp.bias),
+        *storage.linear("mlp.down_proj", storage.across, (width,), bias=mlp.bias),
+    ]
 
 
 def _gated(name: str, width: Part, storage: Storage, *, bias: bool = False) -> list[Weight]:
@@ -59,10 +68,10 @@ def _routed(e: Experts, storage: Storage) -> list[Weight]:
 
 
 def _shared(e: Experts, storage: Storage) -> list[Weight]:
-    if not e.shared_intermediate:
-        return []
-    width = Part(e.shared_intermediate, 1, Split.SHARED, "columns of the shared experts")
-    weights = _gated("mlp.shared_experts", width, storage)
+    weights: list[Weight] = []
+    if e.shared_intermediate:
+        width = Part(e.shared_intermediate, 1, Split.SHARED, "columns of the shared experts")
+        weights += _gated("mlp.shared_experts", width, storage)
     if e.shared_gate:
         gate = ((Part(1),), storage.across)
         weights.append(Weight("mlp.shared_expert_gate.weight", gate, storage.dtype))

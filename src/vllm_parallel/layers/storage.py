@@ -10,10 +10,14 @@ from vllm_parallel.weight import Part, Weight, whole
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Storage:
-    """Makes the weights of a block: in the model's dtype, over the model's hidden size."""
+    """Makes the weights of a block: in the model's dtype, over the model's hidden size.
+
+    `names` are pairs of a part's usual name and the family's.
+    """
 
     hidden: int
     dtype: Dtype
+    names: tuple[tuple[str, str], ...] = ()
 
     def linear(
         self,
@@ -29,6 +33,7 @@ class Storage:
         >>> [w.name for w in storage.linear("o_proj", whole(8), whole(4), bias=True)]
         ['o_proj.weight', 'o_proj.bias']
         """
+        name = dict(self.names).get(name, name)
         weights = [Weight(f"{name}.weight", (rows, columns), self.dtype)]
         if bias:
             weights.append(Weight(f"{name}.bias", (rows,), self.dtype))

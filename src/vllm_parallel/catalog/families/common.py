@@ -15,11 +15,13 @@ from vllm_parallel.model import (
     GroupedQueryAttention,
     Mlp,
     ModelConfig,
-    Rotary,
     Traits,
 )
+from vllm_parallel.positions import Rotary
 
 MAX_LAYERS: Final = 10_000
+FULL: Final = "full_attention"
+SLIDING: Final = "sliding_attention"
 EXPERT_KEYS: Final = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
 
 
@@ -92,21 +94,83 @@ def refuse_uneven_heads(keys: Keys) -> None:
         )
 
 
-def refuse_activation(keys: Keys) -> None:
-    """vLLM's gated MLP takes silu alone."""
-    activation = keys.text("hidden_act", default="silu")
-    if activation != "silu":
+def named_windows(keys: Keys, *, missing: int | None = None) -> list[int | None]:
+    """The window of the layers that `layer_types` calls sliding; without it, of all.
+
+    Source: vllm/engine/arg_utils.py, create_engine_config (v0.32.0)
+    """
+    window = keys.optional("sliding_window", missing=missing)
+    kinds = keys.items("layer_types")
+    if kinds is None:
+        return [window] * layer_count(keys)
+    named = one_each(keys, "layer_types", kinds)
+    return [window if kind == SLIDING else None for kind in named]
+
+
+def one_window(keys: Keys) -> int | None:
+    """The window of all layers of a family that looks at no layer's kind.
+
+    Source: vllm/engine/arg_utils.py, create_engine_config (v0.32.0)
+    """
+    kinds = keys.items("layer_types")
+    every = kinds is None or all(kind == SLIDING for kind in kinds)
+    return keys.optional("sliding_window") if every else None
+
+
+def layer_kinds(keys: Keys) -> list[str]:
+    """`layer_types`, each full or sliding."""
+    kinds = one_each(keys, "layer_types", keys.items("layer_types") or [])
+    named = [kind for kind in (FULL, SLIDING) if kind in kinds]
+    if strange := [kind for kind in kinds if kind not in named]:
+        raise CatalogError(
+            subject=keys.name,
+            problem=f"has the kind of layer {shortened(strange[0])}, which is not modelled",
+            fix=f"its layer_types are {FULL} or {SLIDING}",
+        )
+    return [str(kind) for kind in kinds]
+
+
+def with_kinds(keys: Keys, kinds: list[object]) -> Keys:
+    """The keys with these `layer_types` where the config names none."""
+    return (
+        keys
+        if keys.has("layer_types")
+        else keys.without("layer_types").filled({"layer_types": kinds})
+    )
+
+
+def every_nth_full(keys: Keys, step: int) -> list[object]:
+    """`layer_types` in which each `step`-th layer is full and the others slide."""
+    return [FULL if (n + 1) % step == 0 else SLIDING for n in range(layer_count(keys))]
+
+
+def in_bfloat16(keys: Keys) -> Keys:
+    """The keys of a family that vLLM does not run in float16, but in bfloat16.
+
+    Source: vllm/config/model.py, _resolve_auto_dtype (v0.32.0)
+    """
+    half = keys.text("torch_dtype", "dtype") in ("float16", "half")
+    return Keys(keys.name, {**keys.values, "torch_dtype": "bfloat16"}) if half else keys
+
+
+def refuse_activation(keys: Keys, key: str = "hidden_act", takes: str = "silu") -> None:
+    """Most of vLLM's MLPs take one activation alone."""
+    activation = keys.text(key, default=takes)
+    if activation != takes:
         raise CatalogError(
             subject=keys.name,
             problem=f"has the activation {shortened(activation)}",
-            fix="vLLM takes silu alone here",
+            fix=f"vLLM takes {takes} alone here",
         )
 
 
 def whole_model(
-    keys: Keys, blocks: list[Block], rotary: Rotary, traits: Traits | None = None
+    keys: Keys,
+    blocks: list[Block],
+    rotary: Rotary | tuple[Rotary, ...],
+    traits: Traits | None = None,
 ) -> ModelConfig:
-    """The model around its blocks."""
+    """The model around its blocks, with one rotary table or those that its blocks number."""
     kinds = tuple(dict.fromkeys(blocks))
     index = {block: kind for kind, block in enumerate(kinds)}
     traits = traits or Traits()
@@ -120,7 +184,7 @@ def whole_model(
         kinds=kinds,
         pattern=tuple(index[block] for block in blocks),
         tied=traits.ties and keys.flag("tie_word_embeddings"),
-        rotaries=(rotary,),
+        rotaries=(rotary,) if isinstance(rotary, Rotary) else rotary,
         context=read_context(keys),
         declared_experts=max(keys.optional(key) or 0 for key in EXPERT_KEYS),
         traits=traits,

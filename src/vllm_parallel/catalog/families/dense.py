@@ -9,7 +9,7 @@ from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     grouped,
     layer_count,
-    one_each,
+    named_windows,
     refuse_activation,
     refuse_uneven_heads,
     whole_model,
@@ -30,7 +30,7 @@ def read_llama(keys: Keys) -> ModelConfig:
     """
     refuse_uneven_heads(keys)
     attention = grouped(keys, HeadDefaults(null_kv_heads=True))
-    return _llama(keys, attention, _named_windows(keys))
+    return _llama(keys, attention, named_windows(keys))
 
 
 def read_mistral(keys: Keys) -> ModelConfig:
@@ -39,7 +39,7 @@ def read_mistral(keys: Keys) -> ModelConfig:
     Source: vllm/model_executor/models/mistral.py (v0.32.0)
     """
     attention = grouped(keys, HeadDefaults(kv_heads=8))
-    return _llama(keys, attention, _named_windows(keys, missing=MISTRAL_WINDOW))
+    return _llama(keys, attention, named_windows(keys, missing=MISTRAL_WINDOW))
 
 
 def read_qwen2(keys: Keys) -> ModelConfig:
@@ -88,19 +88,6 @@ def _stacked(
     return whole_model(keys, blocks, read_rotary(keys, attention.head_dim), traits)
 
 
-def _named_windows(keys: Keys, *, missing: int | None = None) -> Windows:
-    """The window of the layers that `layer_types` calls sliding; without it, of all.
-
-    Source: vllm/engine/arg_utils.py, create_engine_config (v0.32.0)
-    """
-    window = keys.optional("sliding_window", missing=missing)
-    kinds = keys.items("layer_types")
-    if kinds is None:
-        return [window] * layer_count(keys)
-    named = one_each(keys, "layer_types", kinds)
-    return [window if kind == "sliding_attention" else None for kind in named]
-
-
 def _late_windows(keys: Keys) -> Windows:
     """Windows where the config turns them on, from `max_window_layers` on.
 
@@ -109,7 +96,7 @@ def _late_windows(keys: Keys) -> Windows:
     if not keys.flag("use_sliding_window"):
         return [None] * layer_count(keys)
     if keys.items("layer_types") is not None:
-        return _named_windows(keys, missing=MISTRAL_WINDOW)
+        return named_windows(keys, missing=MISTRAL_WINDOW)
     window = keys.optional("sliding_window", missing=MISTRAL_WINDOW)
     first = keys.count("max_window_layers", default=MAX_WINDOW_LAYERS)
     return [window if n >= first else None for n in range(layer_count(keys))]

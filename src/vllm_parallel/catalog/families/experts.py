@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from vllm_parallel.catalog.families.common import (
+    FULL,
+    SLIDING,
     HeadDefaults,
     dense_or,
     grouped,
     layer_count,
+    one_window,
+    refuse_activation,
     whole_model,
+    with_kinds,
 )
-from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.model import Block, Experts, ModelConfig, Traits
+
+QWEN_2_MOE: Final[JsonObject] = {
+    "vocab_size": 151_936, "hidden_size": 2048, "intermediate_size": 5632,
+    "num_hidden_layers": 24, "num_attention_heads": 16, "num_key_value_heads": 16,
+    "max_position_embeddings": 32_768, "sliding_window": 4096, "moe_intermediate_size": 1408,
+    "shared_expert_intermediate_size": 5632, "num_experts": 60, "num_experts_per_tok": 4,
+}  # fmt: skip
+SHARED_EXPERT: Final = (
+    ("mlp.shared_experts.gate_up_proj", "mlp.shared_expert.gate_up_proj"),
+    ("mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj"),
+)
 
 
 def read_qwen3_moe(keys: Keys) -> ModelConfig:
@@ -37,18 +54,58 @@ def read_qwen3_moe(keys: Keys) -> ModelConfig:
         shared_intermediate=shared,
         shared_gate=shared > 0,
     )
-    step = keys.size("decoder_sparse_step", default=1)
-    dense = keys.items("mlp_only_layers") or []
-    sparse = [n not in dense and (n + 1) % step == 0 for n in range(layer_count(keys))]
     traits = Traits(
         whole_ends=True,
         sequence_parallel_experts=True,
         experts_required="No Qwen3MoE layer found in the model.layers.",
         experts_at_least_tp=True,
     )
-    mlps = [dense_or(keys, experts, moe=moe) for moe in sparse]
-    blocks = [Block(attention=attention, mlp=mlp) for mlp in mlps]
+    mlps = [dense_or(keys, experts, moe=moe) for moe in _sparse_steps(keys)]
+    blocks = [Block(attention=attention, mlp=mlp, names=SHARED_EXPERT) for mlp in mlps]
     return whole_model(keys, blocks, read_rotary(keys, attention.head_dim), traits)
+
+
+def read_qwen2_moe(keys: Keys) -> ModelConfig:
+    """Qwen2 with experts and a gated shared one: biases, ends on every stage.
+
+    Source: vllm/model_executor/models/qwen2_moe.py (v0.32.0)
+    """
+    keys = keys.filled(QWEN_2_MOE)
+    refuse_activation(keys)
+    attention = replace(
+        grouped(keys.without("head_dim"), HeadDefaults()),
+        qkv_bias=True,
+        window=_qwen_window(keys),
+    )
+    experts = Experts(
+        count=keys.size("num_experts"),
+        per_token=keys.size("num_experts_per_tok"),
+        intermediate=keys.size("moe_intermediate_size"),
+        shared_intermediate=keys.count("shared_expert_intermediate_size"),
+        shared_gate=True,
+    )
+    mlps = [dense_or(keys, experts, moe=moe) for moe in _sparse_steps(keys)]
+    blocks = [Block(attention=attention, mlp=mlp, names=SHARED_EXPERT) for mlp in mlps]
+    traits = Traits(whole_ends=True, experts_at_least_tp=True)
+    return whole_model(keys, blocks, read_rotary(keys, attention.head_dim), traits)
+
+
+def _sparse_steps(keys: Keys) -> list[bool]:
+    """Which layers have experts: every n-th but those that are listed."""
+    step = keys.size("decoder_sparse_step", default=1)
+    dense = keys.items("mlp_only_layers") or []
+    return [n not in dense and (n + 1) % step == 0 for n in range(layer_count(keys))]
+
+
+def _qwen_window(keys: Keys) -> int | None:
+    """The window, where all layers have it: transformers, Qwen2MoeConfig."""
+    if not keys.flag("use_sliding_window"):
+        return None
+    first = keys.count("max_window_layers", default=28)
+    kinds: list[object] = [
+        SLIDING if n % 2 == 0 and n < first else FULL for n in range(layer_count(keys))
+    ]
+    return one_window(with_kinds(keys, kinds))
 
 
 def read_mixtral(keys: Keys) -> ModelConfig:

@@ -49,10 +49,12 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
         *("tests/test_deployment.py", "tests/test_mixers.py"),
         *("tests/test_graph.py", "tests/test_ranks.py", "tests/test_placement.py"),
     ),
+    "parts": ("tests/test_overhead.py",),
 }
 # The stage that is likeliest to catch a mutant is asked first: most end there.
-USUAL: Final = ("builds", "sums", "verdicts", "rules")
-OF_RULES: Final = ("verdicts", "rules", "builds", "sums")
+USUAL: Final = ("builds", "sums", "verdicts", "rules", "parts")
+OF_RULES: Final = ("verdicts", "rules", "builds", "sums", "parts")
+OF_PARTS: Final = ("parts", "sums", "builds", "verdicts", "rules")
 PYTEST: Final = (
     *("-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"),
     *("-o", "addopts=--strict-markers --strict-config --import-mode=importlib"),
@@ -76,6 +78,8 @@ class Mutant:
     @property
     def stages(self) -> tuple[str, ...]:
         """The stages of tests, in the order in which they are asked."""
+        if self.file.startswith(("overhead/", "term.")):
+            return OF_PARTS
         return OF_RULES if self.file.startswith("constraints/") else USUAL
 
     def planted(self, source: str) -> str | None:

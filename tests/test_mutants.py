@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from typing import Final
 
-from scripts.mutants import OF_RULES, PACKAGE, ROOT, STAGES, USUAL, Mutant, read_mutants
+from scripts.mutants import OF_PARTS, OF_RULES, PACKAGE, ROOT, STAGES, USUAL, Mutant, read_mutants
 from tests.test_floors import FLOORS, KERNEL
 
 MUTANTS: Final = read_mutants()
@@ -66,5 +66,5 @@ def test_every_named_test_is_there() -> None:
     assert len(named) > 10
     rules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/constraints/test_*.py")}
     assert rules - set(named) == set()
-    for stages in (USUAL, OF_RULES):
+    for stages in (USUAL, OF_RULES, OF_PARTS):
         assert sorted(stages) == sorted(STAGES)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 import changes
-from vllm_parallel.ledger import RELEASE
+from vllm_parallel.term import RELEASE
 
 ROOT: Final = Path(__file__).parents[1]
 DIFF: Final = ROOT / "scripts" / "engine" / "diff.py"

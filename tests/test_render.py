@@ -93,20 +93,23 @@ mixtral-8x7b as tp2 dp2 ep: 4 ranks
 vLLM 0.32.0 accepts it.
 
 Memory of the fullest rank of each stage
-                             rank 0
-  may use                 72.85 GiB  of H100 80GB SXM, utilization 0.92
-  weights                 22.50 GiB  computed
-  buffers                  0.01 GiB  computed
-  copies after loading     0.00 GiB  computed
-  overhead                 3.00 GiB  assumed
-  left for KV             47.35 GiB
-  one block             1,048,576 B  of 16 tokens
+                                  rank 0
+  may use                      72.85 GiB  of H100 80GB SXM, utilization 0.92
+  weights                      22.50 GiB  computed
+  buffers                       0.01 GiB  computed
+  allocator rounding            0.02 GiB  computed
+  sampler or forward peak       0.26 GiB  computed, 0.26–0.29
+  expert scratch                2.62 GiB  computed
+  communication and runtime     2.17 GiB  assumed, 0.53–2.75
+  CUDA graphs                   1.26 GiB  assumed, 0.86–2.62
+  left for KV                  44.01 GiB  42.04–46.05
+  one block                  1,048,576 B  of 16 tokens
 
 KV cache of one engine
-  tokens             775,776  in 48,486 blocks, one kept back
-  concurrency         23.67×  of 32,768 tokens
+  tokens             721,072  in 45,067 blocks, one kept back
+  concurrency         22.01×  of 32,768 tokens
   longest request     32,768  tokens
-  service          1,551,552  tokens in 2 pools
+  service          1,442,144  tokens in 2 pools
 
 Groups of rank 0
   tp  2  0, 1  inside a node
@@ -123,12 +126,15 @@ llama-3.1-8b as tp1 pp3: 3 ranks
 vLLM 0.32.0 accepts it.
 
 Memory of the fullest rank of each stage
-                           rank 0     rank 1     rank 2
-  weights                5.45 GiB   4.47 GiB   5.04 GiB  computed
-  buffers                0.03 GiB   0.03 GiB   0.03 GiB  computed
-  copies after loading   0.00 GiB   0.00 GiB   0.00 GiB  computed
-  overhead               3.00 GiB   3.00 GiB   3.00 GiB  assumed
-  one block             720,896 B  720,896 B  655,360 B  of 16 tokens
+                                rank 0     rank 1     rank 2
+  weights                     5.45 GiB   4.47 GiB   5.04 GiB  computed
+  buffers                     0.03 GiB   0.03 GiB   0.03 GiB  computed
+  allocator rounding          0.00 GiB   0.00 GiB   0.00 GiB  computed
+  sampler or forward peak     0.24 GiB   0.24 GiB   0.24 GiB  computed
+  pipeline buffers            0.05 GiB   0.03 GiB   0.03 GiB  computed
+  communication and runtime   0.07 GiB   0.07 GiB   0.07 GiB  assumed, 0.05–0.25
+  CUDA graphs                 0.56 GiB   0.56 GiB   0.55 GiB  assumed, 0.42–1.09
+  one block                  720,896 B  720,896 B  655,360 B  of 16 tokens
 
 Groups of rank 0
   pp  3  0–2  inside a node
@@ -176,6 +182,6 @@ def test_report_of_a_deployment_without_room() -> None:
     )
     shown = report(deployment, Verdict.of(deployment), "m")
     assert "vLLM 0.32.0 refuses it at memory: No available memory for the cache blocks." in shown
-    assert "\n  left for KV            -61.59 GiB\n" in shown
+    assert "\n  left for KV                 -62.56 GiB  -64.42 to -61.96\n" in shown
     assert "KV cache of one engine" not in shown
     assert shown.endswith("Groups\n  every rank is alone\n\nLaunch\n  vllm serve m")

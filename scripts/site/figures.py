@@ -28,8 +28,9 @@ from vllm_parallel import (
     model_names,
 )
 from vllm_parallel.constraints import Known
-from vllm_parallel.ledger import ASSUMED_OVERHEAD_BYTES, RELEASE, stage_shards
-from vllm_parallel.render.numbers import gib, size
+from vllm_parallel.ledger import stage_shards
+from vllm_parallel.render.numbers import gib, size, to
+from vllm_parallel.term import RELEASE, Span
 from vllm_parallel.units import GIB
 from vllm_parallel.verdict import MEMORY_RULES
 from vllm_parallel.weight import VOCABULARY_MULTIPLE
@@ -63,6 +64,16 @@ class Guide:
         shards = stage_shards(self.deployment)
         budgets = [Budget.of(Ledger.of(shard), GPU) for shard in shards]
         return min(budgets, key=lambda budget: budget.available_kv_bytes)
+
+    @property
+    def overhead(self) -> Span:
+        """What the tightest rank takes beside its weights and before blocks."""
+        return self.budget.ledger.overhead
+
+    @property
+    def overhead_likely(self) -> str:
+        """The likely overhead."""
+        return gib(self.overhead.likely)
 
     @property
     def weights(self) -> str:
@@ -154,10 +165,12 @@ release = RELEASE
 settings = SETTINGS
 vocabulary_multiple = VOCABULARY_MULTIPLE
 claim_count = count()
-overhead = gib(ASSUMED_OVERHEAD_BYTES, 1)
+overhead = gib(tp8.overhead.likely, 1)
+overhead_range = to(*(gib(end, 1) for end in (tp8.overhead.least, tp8.overhead.most)))
+standing = f"computed, no {'.'.join(RELEASE.split('.')[:2])} GPU launch behind it"
+source_overhead = estimate["OVERHEAD_GIB"]
 runtime_memory = gib(GPU.runtime_memory_bytes)
 smi_memory = gib(GPU.smi_memory_bytes or 0)
-extra_tokens = tp4pp2.pool_tokens - tp8.pool_tokens
 weights_apart = size(
     tp8.budget.ledger.terms[0].bytes - tp4pp2.budget.ledger.terms[0].bytes,
 )

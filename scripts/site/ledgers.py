@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import figures
 from figures import Guide
-from vllm_parallel.ledger import ASSUMED_OVERHEAD_BYTES
+from vllm_parallel.ledger import LOADED
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, table
 from vllm_parallel.render.numbers import whole
@@ -23,6 +23,7 @@ def two_ledgers(guide: Guide) -> str:
     weights = source["WEIGHT_GIB"] / (layout.tp * layout.pp)
     assumed = source["OVERHEAD_GIB"]
     ours = {term.name: term.bytes / GIB for term in budget.ledger.terms}
+    overhead = sum(amount for name, amount in ours.items() if name not in LOADED)
     left = total * utilization - weights - assumed
     lines = [
         ("memory of the GPU", total, figures.GPU.runtime_memory_bytes / GIB),
@@ -30,7 +31,8 @@ def two_ledgers(guide: Guide) -> str:
         ("weights", -weights, -ours["weights"]),
         ("buffers", 0.0, -ours["buffers"]),
         ("copies after loading", 0.0, -ours["copies after loading"]),
-        ("overhead", -assumed, -ASSUMED_OVERHEAD_BYTES / GIB),
+        ("allocator rounding", 0.0, -ours["allocator rounding"]),
+        ("overhead", -assumed, -overhead),
         ("left for KV", left, budget.available_kv_bytes / GIB),
     ]
     rows = [_line(name, theirs, mine) for name, theirs, mine in lines]
@@ -46,7 +48,7 @@ def two_ledgers(guide: Guide) -> str:
     )
     caption = f"{layout}, GiB on rank {rank}, the tightest. Italics rest on an assumption."
     head = (str(layout), "the source", "this package", "difference")
-    return table(head, rows, caption=caption, totals=(6, 7))
+    return table(head, rows, caption=caption, totals=(7, 8))
 
 
 def _line(name: str, theirs: float, mine: float) -> list[Cell]:

@@ -22,6 +22,8 @@ BATCHED_TOKENS_LOW_LATENCY: Final = 256  # where experts take fixed batches from
 BATCHED_BACKENDS: Final = ("deepep_low_latency", "nixl_ep")
 BATCHED_TOKENS_70_GIB: Final = 8192
 BATCHED_TOKENS_160_GIB: Final = 16384
+SEQUENCES: Final = 256  # --max-num-seqs on small GPUs and A100
+SEQUENCES_70_GIB: Final = 1024
 HOPPER: Final = "90"
 BLACKWELL: Final = ("100", "103")
 FLASHMLA_BLOCK: Final = 64  # takes over from FLASH_ATTN_MLA for an fp8 latent cache
@@ -207,8 +209,25 @@ class Deployment:
             return BATCHED_TOKENS
         if gpu.runtime_memory_bytes >= 160 * GIB:
             return BATCHED_TOKENS_160_GIB
-        large = gpu.runtime_memory_bytes >= 70 * GIB and "a100" not in gpu.label.lower()
-        return BATCHED_TOKENS_70_GIB if large else BATCHED_TOKENS
+        return BATCHED_TOKENS_70_GIB if self._gpu_is_large else BATCHED_TOKENS
+
+    @property
+    def _gpu_is_large(self) -> bool:
+        gpu = self.cluster.gpu
+        if gpu is None or gpu.runtime_memory_bytes < 70 * GIB:
+            return False
+        return "a100" not in gpu.label.lower()
+
+    @property
+    def max_num_seqs(self) -> int:
+        """Sequences of one step: as asked, else `vllm serve`'s default, cut to the tokens.
+
+        Source: vllm/engine/arg_utils.py, get_batch_defaults (v0.32.0)
+        """
+        if self.settings.max_num_seqs is not None:
+            return self.settings.max_num_seqs
+        default = SEQUENCES_70_GIB if self._gpu_is_large else SEQUENCES
+        return min(default, self.max_num_batched_tokens)
 
     @property
     def in_flight_tokens(self) -> int:

@@ -9,23 +9,14 @@ from typing import Final
 from vllm_parallel.cluster import Gpu
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.kv import KvCache
+from vllm_parallel.overhead import COEFFICIENTS, Coefficients, overhead_terms, rounding_bytes
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.shard import Shard
-from vllm_parallel.units import GIB
+from vllm_parallel.term import RELEASE, Span, Term
 
-RELEASE: Final = "0.32.0"
-ASSUMED_OVERHEAD_BYTES: Final = 3 * GIB
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
-    """One use of a rank's memory."""
-
-    name: str
-    bytes: int
-    provenance: Provenance
-    source: str
-    release: str = RELEASE
+CURRENT: Final = COEFFICIENTS[RELEASE]
+COPIES: Final = "vllm/model_executor/layers/attention/mla_attention.py"
+LOADED: Final = ("weights", "buffers", "copies after loading", "allocator rounding")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,44 +27,51 @@ class Ledger:
     terms: tuple[Term, ...]
 
     @classmethod
-    def of(cls, shard: Shard) -> Ledger:
-        """The ledger of a shard.
+    def of(cls, shard: Shard, known: Coefficients = CURRENT) -> Ledger:
+        """The ledger of a shard, its overhead by a release's coefficients.
 
         >>> from vllm_parallel.catalog import load_model
         >>> from vllm_parallel.layout import Layout
         >>> deployment = Deployment(model=load_model("llama-3.1-8b"), layout=Layout(tp=2))
-        >>> [(term.name, term.bytes) for term in Ledger.of(Shard.of(deployment, 0)).terms]
-        [('weights', 8030527488), ('buffers', 33554944), ('copies after loading', 0), \
-('overhead', 3221225472)]
+        >>> [(term.name, term.bytes) for term in Ledger.of(Shard.of(deployment, 0)).terms][:3]
+        [('weights', 8030527488), ('buffers', 33554944), ('copies after loading', 0)]
         """
-        computed = Provenance.COMPUTED
-        terms = (
-            Term(
-                name="weights",
-                bytes=shard.weight_bytes,
-                provenance=computed,
-                source="parameters as vLLM builds them",
-            ),
-            Term(
-                name="buffers",
-                bytes=shard.buffer_bytes,
-                provenance=computed,
-                source="rotary tables, attention scales, expert maps",
-            ),
-            Term(
-                name="copies after loading",
-                bytes=shard.post_load_bytes,
-                provenance=computed,
-                source="vllm/model_executor/layers/attention/mla_attention.py",
-            ),
-            Term(
-                name="overhead",
-                bytes=ASSUMED_OVERHEAD_BYTES,
-                provenance=Provenance.ASSUMED,
-                source="activations, CUDA graphs and buffers, as the guide's source assumes",
-            ),
+        held = (
+            ("weights", shard.weight_bytes, "parameters as vLLM builds them"),
+            ("buffers", shard.buffer_bytes, "rotary tables, attention scales, expert maps"),
+            ("copies after loading", shard.post_load_bytes, COPIES),
         )
-        return cls(shard=shard, terms=terms)
+        terms = tuple(
+            Term(
+                name=name,
+                bytes=amount,
+                provenance=Provenance.COMPUTED,
+                source=source,
+                release=known.release,
+            )
+            for name, amount, source in held
+        )
+        return cls(shard=shard, terms=(*terms, *overhead_terms(shard, known)))
+
+    @property
+    def used(self) -> Span:
+        """All terms together, with the range they may lie in."""
+        return Span.total(term.range for term in self.terms)
+
+    @property
+    def loaded_bytes(self) -> int:
+        """What `Model loading took` counts: what torch has allocated once the model is loaded.
+
+        Source: vllm/utils/mem_utils.py, DeviceMemoryProfiler (v0.32.0)
+        """
+        shard = self.shard
+        held = shard.weight_bytes + shard.buffer_bytes + shard.post_load_bytes
+        return held + rounding_bytes(shard, whole_segments=False)
+
+    @property
+    def overhead(self) -> Span:
+        """What is needed beside the weights before blocks are counted."""
+        return Span.total(term.range for term in self.terms if term.name not in LOADED)
 
     @property
     def used_bytes(self) -> int:
@@ -101,6 +99,16 @@ class Budget:
     def available_kv_bytes(self) -> int:
         """Bytes left for KV; negative where the weights alone do not fit."""
         return self.requested_bytes - self.ledger.used_bytes
+
+    @property
+    def available(self) -> Span:
+        """The same with its range: least where the terms take most."""
+        used = self.ledger.used
+        return Span(
+            least=self.requested_bytes - used.most,
+            likely=self.requested_bytes - used.likely,
+            most=self.requested_bytes - used.least,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -194,7 +202,11 @@ def stage_shards(deployment: Deployment) -> tuple[Shard, ...]:
     return tuple(Shard.of(deployment, stage * width) for stage in range(deployment.layout.pp))
 
 
+def budgets_on(deployment: Deployment, gpu: Gpu) -> tuple[Budget, ...]:
+    """The budget of the fullest rank of each stage, on this GPU."""
+    return tuple(Budget.of(Ledger.of(shard), gpu) for shard in stage_shards(deployment))
+
+
 def available_on(deployment: Deployment, gpu: Gpu) -> tuple[int, ...]:
     """KV bytes on the fullest rank of each stage, on this GPU."""
-    shards = stage_shards(deployment)
-    return tuple(Budget.of(Ledger.of(shard), gpu).available_kv_bytes for shard in shards)
+    return tuple(budget.available_kv_bytes for budget in budgets_on(deployment, gpu))

@@ -14,7 +14,7 @@ from vllm_parallel.engine.options import options
 from vllm_parallel.engine.reading import Reading
 from vllm_parallel.engine.values import Unknown, is_known, written
 from vllm_parallel.errors import ParseError, VllmParallelError, on_one_line, shortened
-from vllm_parallel.ledger import RELEASE
+from vllm_parallel.term import RELEASE
 from vllm_parallel.verdict import Verdict
 
 MOST_BYTES: Final = 2**18

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from vllm_parallel.deployment import Deployment
@@ -58,16 +59,12 @@ class Shard:
     @property
     def kinds(self) -> Counter[int]:
         """How many layers of each kind of block are on this rank."""
-        return Counter(self.deployment.model.pattern[self.start : self.stop])
+        return _kinds(self)
 
     @property
     def layers(self) -> dict[Layer, int]:
         """The weights that are built together on this rank, and how often."""
-        graph = ModelGraph.of(self.deployment.model)
-        last = self.rank.pp == self.deployment.layout.pp - 1
-        ends = graph.ends(first=self.rank.pp == 0, last=last)
-        blocks = {graph.kinds[kind]: count for kind, count in self.kinds.items()}
-        return blocks | dict.fromkeys(ends, 1)
+        return _layers(self)
 
     @property
     def weight_bytes(self) -> int:
@@ -104,6 +101,20 @@ class Shard:
             if isinstance(mlp, Experts):
                 entries += layers * (mlp.count + self.cut.redundant_experts)
         return entries * Dtype.INT32.bytes
+
+
+@lru_cache(maxsize=16)
+def _kinds(shard: Shard) -> Counter[int]:
+    return Counter(shard.deployment.model.pattern[shard.start : shard.stop])
+
+
+@lru_cache(maxsize=16)
+def _layers(shard: Shard) -> dict[Layer, int]:
+    graph = ModelGraph.of(shard.deployment.model)
+    last = shard.rank.pp == shard.deployment.layout.pp - 1
+    ends = graph.ends(first=shard.rank.pp == 0, last=last)
+    blocks = {graph.kinds[kind]: count for kind, count in shard.kinds.items()}
+    return blocks | dict.fromkeys(ends, 1)
 
 
 def _refuse_unsized(deployment: Deployment) -> None:

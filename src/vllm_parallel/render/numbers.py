@@ -47,6 +47,15 @@ def times(factor: float) -> str:
     return f"{factor:,.2f}×"
 
 
+def to(least: str, most: str) -> str:
+    """A range, from least to most.
+
+    >>> to("1.2", "3.4"), to("-1", "2")
+    ('1.2–3.4', '-1 to 2')
+    """
+    return f"{least} to {most}" if "-" in least + most else f"{least}–{most}"
+
+
 def counted(number: int, what: str) -> str:
     """A number of things, in the plural unless it is one.
 

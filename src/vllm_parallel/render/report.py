@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vllm_parallel.constraints import Stage
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis
-from vllm_parallel.ledger import RELEASE, Budget, Capacity, Ledger, stage_shards
+from vllm_parallel.ledger import Budget, Capacity, Ledger, stage_shards
 from vllm_parallel.ranks import Group
-from vllm_parallel.render.numbers import counted, gib, ranks, times, whole
+from vllm_parallel.render.numbers import counted, gib, ranks, times, to, whole
 from vllm_parallel.render.shell import launch_command
 from vllm_parallel.render.text import table
+from vllm_parallel.term import RELEASE, Span, Term
 from vllm_parallel.verdict import Verdict
 
 
@@ -65,16 +68,30 @@ def _budget(deployment: Deployment) -> str:
         used = f"of {gpu.label}, utilization {deployment.settings.gpu_memory_utilization:g}"
         rows.append(["may use", *(gib(b.requested_bytes) for b in budgets), used])
     rows += [
-        [terms[0].name, *(gib(term.bytes) for term in terms), terms[0].provenance.value]
+        [terms[0].name, *(gib(term.bytes) for term in terms), _standing(terms)]
         for terms in zip(*(ledger.terms for ledger in ledgers), strict=True)
+        if any(term.range.most for term in terms)
     ]
     if budgets:
-        rows.append(["left for KV", *(gib(b.available_kv_bytes) for b in budgets), ""])
+        tightest = min(budgets, key=lambda budget: budget.available_kv_bytes)
+        left = [gib(b.available_kv_bytes) for b in budgets]
+        rows.append(["left for KV", *left, _range(tightest.available)])
     cache = KvCache.of(deployment)
     blocks = [f"{whole(cache.block_bytes(stage))} B" for stage in cache.stages]
     rows.append(["one block", *blocks, f"of {deployment.block_size} tokens"])
     right = range(1, len(ledgers) + 1)
     return "Memory of the fullest rank of each stage\n" + table(rows, right=tuple(right))
+
+
+def _standing(terms: Sequence[Term]) -> str:
+    """How the fullest rank's figure is known, with its range."""
+    term = max(terms, key=lambda term: term.range.most)
+    return ", ".join(filter(None, (term.provenance.value, _range(term.range))))
+
+
+def _range(span: Span) -> str:
+    ends = [gib(end).removesuffix(" GiB") for end in (span.least, span.most)]
+    return "" if ends[0] == ends[1] else to(*ends)
 
 
 def _capacity(capacity: Capacity) -> str:

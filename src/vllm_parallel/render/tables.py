@@ -12,11 +12,12 @@ from vllm_parallel.constraints import RULES, Constraint, Stage, admitted
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis, Layout
-from vllm_parallel.ledger import Budget, Ledger, stage_shards
+from vllm_parallel.ledger import Budget, Pool, budgets_on
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, table
-from vllm_parallel.render.numbers import gib, size, times, whole
+from vllm_parallel.render.numbers import gib, size, times, to, whole
+from vllm_parallel.term import Span
 from vllm_parallel.verdict import MEMORY_RULES, StageRoom, Verdict
 
 STAGES: Final = {
@@ -36,12 +37,14 @@ def side_by_side(deployments: Sequence[Deployment], *, caption: str) -> str:
     if len(capacities) < len(deployments):
         raise ValueError("a layout of this table is refused")
     tokens = [_token_bytes(deployment) for deployment in deployments]
+    ranges = [_pool_range(deployment) for deployment in deployments]
     rows = [
         _row("weights of a rank", [gib(b.ledger.terms[0].bytes) for b in budgets]),
         _row("left for KV on a rank", [gib(b.available_kv_bytes) for b in budgets], assumed=True),
         _row("KV of one token on a rank", [size(n) for n in tokens]),
         _row("pools", [str(c.engines) for c in capacities]),
         _row("tokens in a pool", [whole(p.tokens) for p in pools], assumed=True),
+        _row("at least and at most", ranges, assumed=True),
         _row("tokens in the service", [whole(c.tokens) for c in capacities], assumed=True),
         _row(
             f"requests of {whole(pools[0].max_model_len)} tokens in a pool",
@@ -55,16 +58,14 @@ def side_by_side(deployments: Sequence[Deployment], *, caption: str) -> str:
 
 def ledger(deployment: Deployment, *, caption: str) -> str:
     """The ledger of the fullest rank of each stage, a column a stage."""
-    ledgers = [Ledger.of(shard) for shard in stage_shards(deployment)]
-    gpu = deployment.cluster.gpu
-    if gpu is None:
-        raise ValueError("a ledger needs a GPU")
-    budgets = [Budget.of(one, gpu) for one in ledgers]
+    budgets = _budgets(deployment)
+    ledgers = [budget.ledger for budget in budgets]
     rows = [_row("vLLM may use", [gib(b.requested_bytes) for b in budgets])]
     for terms in zip(*(one.terms for one in ledgers), strict=True):
-        cells = [Cell(gib(term.bytes, 3), term.provenance) for term in terms]
-        rows.append([Cell(terms[0].name), *cells])
-    left = _row("left for KV", [gib(b.available_kv_bytes, 3) for b in budgets], assumed=True)
+        if any(term.range.most for term in terms):
+            cells = [Cell(_with_range(term.range), term.provenance) for term in terms]
+            rows.append([Cell(terms[0].name), *cells])
+    left = _row("left for KV", [_with_range(b.available) for b in budgets], assumed=True)
     head = ("", *(f"rank {one.shard.rank.number}, stage {n}" for n, one in enumerate(ledgers)))
     return table(head, [*rows, left], caption=caption, totals=(len(rows),))
 
@@ -128,12 +129,29 @@ def _row(name: str, figures: Sequence[str], *, assumed: bool = False) -> list[Ce
 
 def _tightest(deployment: Deployment) -> Budget:
     """The budget of the rank that has least left."""
+    return min(_budgets(deployment), key=lambda budget: budget.available_kv_bytes)
+
+
+def _budgets(deployment: Deployment) -> tuple[Budget, ...]:
     gpu = deployment.cluster.gpu
     if gpu is None:
         raise ValueError("a budget needs a GPU")
-    shards = stage_shards(deployment)
-    budgets = [Budget.of(Ledger.of(shard), gpu) for shard in shards]
-    return min(budgets, key=lambda budget: budget.available_kv_bytes)
+    return budgets_on(deployment, gpu)
+
+
+def _pool_range(deployment: Deployment) -> str:
+    """Tokens of a pool where the overhead takes most, and where it takes least."""
+    spans = [budget.available for budget in _budgets(deployment)]
+    ends = (tuple(span.least for span in spans), tuple(span.most for span in spans))
+    return to(*(whole(Pool.of(deployment, available).tokens) for available in ends))
+
+
+def _with_range(span: Span) -> str:
+    """Bytes in GiB, with their range if they have one."""
+    likely = gib(span.likely, 3)
+    if span.least == span.most:
+        return likely
+    return f"{likely} ({to(*(gib(end).removesuffix(' GiB') for end in (span.least, span.most)))})"
 
 
 def _token_bytes(deployment: Deployment) -> int:

@@ -1,0 +1,257 @@
+"""The parts of the overhead, by arithmetic written out; batches as the measured launches had."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from vllm_parallel.catalog import load_gpu, load_model
+from vllm_parallel.cluster import Cluster
+from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.layout import Layout
+from vllm_parallel.ledger import Budget, Ledger
+from vllm_parallel.model import DenseMlp
+from vllm_parallel.overhead import COEFFICIENTS, overhead_terms
+from vllm_parallel.overhead.coefficients import V19, V32
+from vllm_parallel.overhead.graphs import capture_sizes, graph_bytes
+from vllm_parallel.overhead.parts import communication
+from vllm_parallel.overhead.peaks import (
+    expert_scratch,
+    forward_peak,
+    sampler_peak,
+    stage_buffers,
+)
+from vllm_parallel.overhead.rounding import rounding_bytes, sizes_of
+from vllm_parallel.provenance import Provenance
+from vllm_parallel.shard import Shard
+from vllm_parallel.term import Span, Term
+from vllm_parallel.units import GIB, KIB, MIB
+
+T: Final = 8192
+S: Final = 1024
+BATCH: Final = Settings(max_num_batched_tokens=T, max_num_seqs=S, max_model_len=8192)
+H100: Final = Cluster(gpu=load_gpu("h100-80gb"), gpus_per_node=8)
+SAMPLER_REST: Final = 42_949_673  # 0.040 GiB
+FORWARD_REST: Final = 15_032_386  # 0.014 GiB
+
+
+def shard(name: str, layout: Layout, rank: int = 0, settings: Settings = BATCH) -> Shard:
+    model = load_model(name, as_bf16=True)
+    deployment = Deployment(model=model, layout=layout, settings=settings, cluster=H100)
+    return Shard.of(deployment, rank)
+
+
+@pytest.mark.parametrize(
+    "name, layout, rank, expected",
+    [
+        # Hidden states of T and of S tokens, logits in BF16 and three times in fp32, 132 rows.
+        (
+            "llama-3.1-8b", Layout(), 0,
+            (T + S) * 4096 * 2 + S * 128256 * (2 + 3 * 4) + 132 * 128256 * 4,
+        ),
+        ("llama-3.1-8b", Layout(pp=2), 0, None),  # tokens are drawn on the last stage only
+        (
+            "llama-3.1-8b", Layout(pp=2), 1,
+            (T + S) * 4096 * 2 + S * 128256 * (2 + 3 * 4) + 132 * 128256 * 4,
+        ),
+        (
+            "mixtral-8x7b", Layout(tp=2), 1,
+            (T + S) * 4096 * 2 + S * 32000 * (2 + 3 * 4) + 132 * 32000 * 4,
+        ),
+    ],
+)  # fmt: skip
+def test_sampler_of_0_19(name: str, layout: Layout, rank: int, expected: int | None) -> None:
+    found = sampler_peak(shard(name, layout, rank), V19)
+    assert found == Span.exactly(0 if expected is None else expected + SAMPLER_REST)
+
+
+@pytest.mark.parametrize(
+    "layout, likely, most",
+    [
+        (Layout(), 2, 2 + 4),  # the logits alone; at most once more in fp32
+        (Layout(tp=2), 1 + 2 + 2, 2 + 4),  # a half, both halves, both in order
+        (Layout(tp=8), 0.25 + 2 + 2, 2 + 4),
+    ],
+)
+def test_sampler_of_0_32(layout: Layout, likely: float, most: int) -> None:
+    """Bytes for each logit; profiling samples no request that needs fp32 logits."""
+    logits, held = S * 128256, (T + S) * 4096 * 2 + SAMPLER_REST
+    found = sampler_peak(shard("llama-3.1-8b", layout), V32)
+    assert found.likely == found.least == held + round(logits * likely)
+    assert found.most == held + logits * most
+
+
+@pytest.mark.parametrize(
+    "name, layout, row",
+    [
+        ("llama-3.1-8b", Layout(), 3 * 14336 + 4 * 4096),
+        ("llama-3.1-8b", Layout(tp=4), 3 * 3584 + 4 * 4096),
+        ("mixtral-8x7b", Layout(tp=2), 4 * 4096),  # only routed experts, which have scratch
+        ("deepseek-v2-lite", Layout(tp=2), 3 * 5472 + 4 * 2048),  # its one dense layer
+        ("deepseek-v2-lite", Layout(pp=3), 3 * 10944 + 4 * 2048),
+        ("glm-4.5", Layout(pp=4), 3 * 12288 + 4 * 5120),  # three dense layers on the first stage
+    ],
+)
+def test_forward(name: str, layout: Layout, row: int) -> None:
+    assert forward_peak(shard(name, layout), V19) == T * row * 2 + FORWARD_REST
+
+
+def test_forward_without_a_gate() -> None:
+    """Llama's widths with one matrix up, as Phi's."""
+    gated = load_model("llama-3.1-8b")
+    block = replace(gated.kinds[0], mlp=DenseMlp(intermediate=14336, gated=False))
+    deployment = Deployment(
+        model=replace(gated, kinds=(block,)), layout=Layout(), settings=BATCH, cluster=H100
+    )
+    found = forward_peak(Shard.of(deployment, 0), V19)
+    assert found == T * (2 * 14336 + 4 * 4096) * 2 + FORWARD_REST
+
+
+def test_forward_of_shared_experts() -> None:
+    """Stage 1 of 3 has no dense layer: two shared experts of 1408 columns."""
+    found = forward_peak(shard("deepseek-v2-lite", Layout(pp=3), 1), V19)
+    assert found == T * (3 * 2816 + 4 * 2048) * 2 + FORWARD_REST
+
+
+@pytest.mark.parametrize(
+    "name, layout, rows, width",
+    [
+        ("llama-3.1-8b", Layout(), 0, 0),
+        ("mixtral-8x7b", Layout(tp=2), T * 2, 7168 + 2 * 7168),
+        ("mixtral-8x7b", Layout(tp=8), T * 2, 4096 + 4096),  # narrower than the hidden size
+        ("mixtral-8x7b", Layout(tp=2, expert_parallel=True), T * 2, 14336 + 2 * 14336),
+        ("mixtral-8x7b", Layout(tp=2, dp=2), 2 * T * 2, 4096 + 2 * 3584),  # tokens of both replicas
+        ("deepseek-v2-lite", Layout(), T * 6, 2048 + 2 * 1408),
+    ],
+)
+def test_expert_scratch(name: str, layout: Layout, rows: int, width: int) -> None:
+    assert expert_scratch(shard(name, layout)) == rows * width * 2
+
+
+@pytest.mark.parametrize(
+    "layout, rank, tensors", [(Layout(), 0, 0), (Layout(pp=4), 0, 3), (Layout(pp=4), 3, 2)]
+)
+def test_stage_buffers(layout: Layout, rank: int, tensors: int) -> None:
+    assert stage_buffers(shard("llama-3.1-8b", layout, rank)) == tensors * T * 4096 * 2
+
+
+@pytest.mark.parametrize(
+    "tensors, whole, found",
+    [
+        ([224 * MIB], 0, 0),
+        ([231 * MIB], MIB, MIB),  # 1 MiB left stays with its tensor
+        ([231 * MIB - 1], 0, MIB + 1),  # more than that is split off
+        ([11 * MIB + 512 * KIB], 512 * KIB, 512 * KIB),
+        ([3 * MIB, 5 * MIB], 0, 12 * MIB),  # both in one segment of 20 MiB
+        ([8 * KIB] * 3, 0, 2 * MIB - 24 * KIB),
+    ],
+)
+def test_rounding(tensors: list[int], whole: int, found: int) -> None:
+    """What stays with the tensors, and what the GPU has no more."""
+    sizes = sizes_of(tensors)
+    assert sizes.kept == whole
+    medium = -sizes.medium % (20 * MIB)
+    small = -sizes.small % (2 * MIB)
+    assert sizes.kept + sizes.split + medium + small == found
+
+
+def test_rounding_of_a_rank() -> None:
+    """Mixtral tp 2: only its table of 32000 halves, 125 MiB, is no whole number of 2 MiB."""
+    ends = 2 * MIB  # embedding and head
+    assert rounding_bytes(shard("mixtral-8x7b", Layout(tp=2)), whole_segments=False) == ends
+    table, router, norms = 8 * MIB, 32 * 8 * 4096 * 2, 65 * 4096 * 2
+    segments = rounding_bytes(shard("mixtral-8x7b", Layout(tp=2)), whole_segments=True)
+    assert segments == ends + (-table % (20 * MIB)) + (-(router + norms) % (2 * MIB))
+
+
+@pytest.mark.parametrize(
+    "name, layout, likely, most",
+    [
+        ("llama-3.1-8b", Layout(), 0.25, 0.5),
+        ("llama-3.1-8b", Layout(dp=2), 0.25, 0.5),  # two engines that exchange nothing
+        ("llama-3.1-8b", Layout(pp=2), 0.07, 0.25),
+        ("llama-3.1-8b", Layout(tp=2), 0.07 + 2.01, 0.25 + 2.3),
+        ("llama-3.1-8b", Layout(tp=4, pp=2), 0.07 + 2.10, 0.25 + 2.5),
+        ("llama-3.1-8b", Layout(tp=8), 0.07 + 2.10, 0.25 + 2.5 + 0.49),
+        ("mixtral-8x7b", Layout(dp=2), 0.07 + 2.01, 0.25 + 2.3),
+    ],
+)
+def test_communication(name: str, layout: Layout, likely: float, most: float) -> None:
+    found = communication(shard(name, layout), V32)
+    assert found.likely == pytest.approx(likely * GIB, abs=2)
+    assert found.most == pytest.approx(most * GIB, abs=4)
+
+
+@pytest.mark.parametrize(
+    "settings, count, largest",
+    [
+        (BATCH, 51, 512),
+        (Settings(max_num_batched_tokens=T, max_num_seqs=128), 35, 256),
+        (Settings(max_num_batched_tokens=T, max_num_seqs=1), 2, 2),
+        (Settings(max_num_batched_tokens=300, max_num_seqs=256), 38, 300),
+        (Settings(max_num_batched_tokens=T, enforce_eager=True), 0, None),
+    ],
+)
+def test_capture_sizes(settings: Settings, count: int, largest: int | None) -> None:
+    found = capture_sizes(shard("llama-3.1-8b", Layout(), settings=settings).deployment)
+    assert (len(found), found[-1] if found else None) == (count, largest)
+
+
+def test_graphs() -> None:
+    """32 layers over 51 sizes, and 32 splits of 32 heads of 128 for the largest batch."""
+    assert V32.graphs is not None
+    found = graph_bytes(shard("llama-3.1-8b", Layout()), V32.graphs)
+    assert found.likely == round(0.14 * GIB) + 32 * 16 * MIB + 512 * 32 * 128 * 32 * 4
+    experts = graph_bytes(shard("mixtral-8x7b", Layout(tp=2)), V32.graphs)
+    assert experts.likely == round(0.14 * GIB) + 64 * 16 * MIB + 512 * 16 * 128 * 32 * 4
+    eager = shard("mixtral-8x7b", Layout(), settings=Settings(enforce_eager=True))
+    assert graph_bytes(eager, V32.graphs) == Span.exactly(0)
+
+
+def test_terms_say_what_they_are() -> None:
+    """Every release has the same terms; only those of 0.19.0 were measured."""
+    names = [
+        "allocator rounding", "sampler or forward peak", "expert scratch", "pipeline buffers",
+        "communication and runtime", "CUDA graphs",
+    ]  # fmt: skip
+    one = shard("mixtral-8x7b", Layout(tp=2, pp=2))
+    for release, known in COEFFICIENTS.items():
+        terms = overhead_terms(one, known)
+        assert [term.name for term in terms] == names
+        assert {term.release for term in terms} == {release}
+        assert all(known.standing in term.source for term in terms)
+        for term in terms:
+            assert term.range.least <= term.bytes == term.range.likely <= term.range.most
+    last = {term.name: term.provenance for term in overhead_terms(one, V32)}
+    assert last["communication and runtime"] is last["CUDA graphs"] is Provenance.ASSUMED
+    assert V32.standing == "computed, no 0.32 GPU launch behind it"
+    assert overhead_terms(one, V19)[-1].bytes == 0  # 0.19 captures outside the budget
+
+
+def test_peak_is_the_larger_one() -> None:
+    """The first of two stages draws no tokens; the last holds more for its logits."""
+    for rank, peak in ((0, forward_peak), (1, sampler_peak)):
+        one = shard("llama-3.1-8b", Layout(pp=2), rank)
+        term = overhead_terms(one, V19)[1]
+        found = peak(one, V19)
+        assert term.bytes == (found if isinstance(found, int) else found.likely)
+
+
+def test_range_of_a_budget() -> None:
+    """Least is left where every term takes most."""
+    budget = Budget.of(Ledger.of(shard("llama-3.1-8b", Layout(tp=2))), load_gpu("h100-80gb"))
+    terms = [term.range for term in budget.ledger.terms]
+    assert budget.available == Span(
+        least=budget.requested_bytes - sum(one.most for one in terms),
+        likely=budget.available_kv_bytes,
+        most=budget.requested_bytes - sum(one.least for one in terms),
+    )
+    assert budget.available.least < budget.available.likely < budget.available.most
+
+
+def test_term_without_a_range() -> None:
+    term = Term(name="weights", bytes=7, provenance=Provenance.COMPUTED, source="this test")
+    assert term.range == Span(least=7, likely=7, most=7)
+    assert Span(least=1, likely=2, most=9).or_more(4) == Span(least=4, likely=4, most=9)

@@ -11,7 +11,7 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site test lint check serve bench mutants engine record diff test-engine
+.PHONY: help site test lint check serve bench mutants accuracy engine record diff test-engine
 .DELETE_ON_ERROR:
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make serve  show the site while you write, on localhost"
 	@echo "make bench  time the kernel"
 	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
+	@echo "make accuracy  compare with measured launches (FILE=rows.jsonl CONFIGS=folder: others)"
 	@echo "make engine  install the real vLLM outside the checkout, 4 GB (VERSION=0.31.0: that one)"
 	@echo "make record  ask it and write down its answers (VERSION=0.31.0 SAMPLE=1500: into build/)"
 	@echo "make diff  print what changed between two records (FROM=0.31.0 TO=0.32.0 JSON=1: for the site)"
@@ -69,6 +70,9 @@ bench: $(STAMP)
 
 mutants: $(STAMP)
 	$(BIN)/python scripts/mutants.py $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))
+
+accuracy: $(STAMP)
+	$(BIN)/python scripts/accuracy.py $(if $(FILE),"$(FILE)") $(if $(CONFIGS),"$(CONFIGS)")
 
 # These ask the real vLLM. Where it is not installed, they say so and install it.
 engine: $(STAMP)

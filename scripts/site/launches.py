@@ -1,0 +1,158 @@
+"""Launches that somebody measured: a JSON line each, as figures of their logs and a deployment.
+
+A line has the keys of `results/planner-h100/launches.jsonl`; others are passed over. Its config
+lies beside the file, in `configs/`. Figures are as vLLM printed them, GiB to two places.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from vllm_parallel import (
+    CatalogError,
+    Deployment,
+    Layout,
+    Settings,
+    VllmParallelError,
+    load_gpu,
+    load_model,
+)
+from vllm_parallel.catalog import with_dtype
+from vllm_parallel.cluster import Cluster
+from vllm_parallel.units import GIB
+
+Json = Mapping[str, object]
+ROOT: Final = Path(__file__).resolve().parents[2]
+FOLDER: Final = ROOT / "results" / "planner-h100"
+CASES: Final = ROOT / "results" / "public-logs"
+HALF: Final = round(0.005 * GIB)  # what two places leave open
+GPU: Final = "h100-80gb"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """What the log of a stage's first worker says; None where it says nothing."""
+
+    weights: int | None
+    peak: int | None
+    outside_torch: int | None
+    available: int | None
+    half: int = HALF  # the rounding of `available`, twice as wide where it is a difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One launch: what was asked, and what its log says of each stage."""
+
+    id: str
+    base_model: str
+    release: str
+    deployment: Deployment
+    workers: tuple[Worker, ...]
+    blocks: int | None
+    tokens: int | None
+    source: str = ""
+    note: str = ""  # why it is known to miss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A line that is not judged, and why."""
+
+    id: str
+    reason: str
+
+
+def read(path: Path, configs: Path) -> list[Launch | Unread]:
+    """The launches of a file of JSON lines."""
+    lines = path.read_text("utf-8").splitlines()
+    return [_launch(json.loads(line), configs) for line in lines if line.strip()]
+
+
+def _launch(row: Json, configs: Path) -> Launch | Unread:
+    name = str(row["id"])
+    tp, pp, dp, dcp = (_whole(row, axis) or 1 for axis in ("tp", "pp", "dp", "dcp"))
+    layout = Layout(tp=tp, pp=pp, dp=dp, dcp=dcp)
+    workers = _workers(row, layout)
+    if not any(worker.weights or worker.available for worker in workers):
+        return Unread(id=name, reason="its log ends before any figure of memory")
+    try:
+        deployment = _deployment(row, layout, configs)
+    except OSError:
+        return Unread(id=name, reason=f"no config of the name {row['config']} beside it")
+    except VllmParallelError as error:
+        return Unread(id=name, reason=str(error).split(";")[0])
+    return Launch(
+        id=name,
+        base_model=str(row["base_model"]),
+        release=str(row["vllm_version"]),
+        deployment=deployment,
+        workers=workers,
+        blocks=_whole(row, "num_gpu_blocks"),
+        tokens=_whole(row, "kv_cache_tokens"),
+        source=str(row["source"]),
+        note=str(row.get("note", "")),
+    )
+
+
+def _deployment(row: Json, layout: Layout, configs: Path) -> Deployment:
+    config = json.loads((configs / f"{row['config']}.json").read_text("utf-8"))
+    if row.get("quantization") and not config.get("quantization_config"):
+        raise CatalogError(
+            subject=str(row["config"]),
+            problem=f"is quantised with {row['quantization']} while it loads",
+            fix="weights quantised while they load are not modelled",
+        )
+    model = with_dtype(load_model(config), str(row["dtype"]))
+    utilization = row["gpu_memory_utilization"]
+    settings = Settings(
+        max_model_len=_whole(row, "max_model_len"),
+        block_size=_whole(row, "block_tokens"),
+        max_num_batched_tokens=_whole(row, "max_num_batched_tokens"),
+        max_num_seqs=_whole(row, "max_num_seqs"),
+        gpu_memory_utilization=utilization if isinstance(utilization, float) else 1.0,
+        kv_cache_dtype=str(row["kv_cache_dtype"]),
+        enforce_eager=bool(row["enforce_eager"]),
+        prefix_caching=bool(row["enable_prefix_caching"]),
+    )
+    cluster = Cluster(gpu=load_gpu(str(row.get("gpu", GPU))))
+    return Deployment(model=model, layout=layout, settings=settings, cluster=cluster)
+
+
+def _workers(row: Json, layout: Layout) -> tuple[Worker, ...]:
+    """The first worker of each stage, in order."""
+    listed = row["workers"]
+    found: dict[int, Worker] = {}
+    for number, worker in enumerate(listed if isinstance(listed, list) else []):
+        stages = [label for label in worker.get("labels", []) if "_PP" in label]
+        stage = int(stages[0].split("_PP")[1].split("_")[0]) if stages else number // layout.tp
+        found.setdefault(stage, _worker(worker))
+    return tuple(found[stage] for stage in sorted(found))
+
+
+def _worker(figures: Json) -> Worker:
+    available, half = _bytes(figures, "available_kv_gib"), HALF
+    requested, used = _bytes(figures, "requested_gib"), _bytes(figures, "total_non_kv_gib")
+    if available is None and requested is not None and used is not None:
+        available, half = requested - used, 2 * HALF
+    return Worker(
+        weights=_bytes(figures, "weights_gib") or _bytes(figures, "model_loading_gib"),
+        peak=_bytes(figures, "torch_peak_increase_gib"),
+        outside_torch=_bytes(figures, "non_torch_forward_gib"),
+        available=available,
+        half=half,
+    )
+
+
+def _bytes(figures: Json, key: str) -> int | None:
+    value = figures.get(key)
+    return round(value * GIB) if isinstance(value, int | float) else None
+
+
+def _whole(row: Json, key: str) -> int | None:
+    value = row.get(key)
+    return value if isinstance(value, int) else None

@@ -21,6 +21,7 @@ from vllm_parallel.overhead.peaks import (
     expert_scratch,
     forward_peak,
     sampler_peak,
+    sampler_state,
     stage_buffers,
 )
 from vllm_parallel.overhead.rounding import rounding_bytes, sizes_of
@@ -81,6 +82,28 @@ def test_sampler_of_0_32(layout: Layout, likely: float, most: int) -> None:
     found = sampler_peak(shard("llama-3.1-8b", layout), V32)
     assert found.likely == found.least == held + round(logits * likely)
     assert found.most == held + logits * most
+
+
+@pytest.mark.parametrize(
+    "name, layout, rank, words",
+    [
+        # A count and two bits for each token of the vocabulary, then the lists' places.
+        ("llama-3.1-8b", Layout(tp=2), 0, 128256 + 2 * 4008 + 3 * 1024 + 128 + 1024 + 129),
+        ("llama-3.1-8b", Layout(pp=2), 0, 0),
+        ("mixtral-8x7b", Layout(pp=2), 1, 32000 + 2 * 1000 + 3 * 1024 + 128 + 1024 + 129),
+    ],
+)
+def test_sampler_state(name: str, layout: Layout, rank: int, words: int) -> None:
+    """On the last stage of 0.32.0, for all S sequences in int32; 0.19.0 keeps none."""
+    one = shard(name, layout, rank)
+    assert sampler_state(one) == S * words * 4
+    kept = {
+        release: term.bytes
+        for release, known in COEFFICIENTS.items()
+        for term in overhead_terms(one, known)
+        if term.name == "sampler state"
+    }
+    assert kept == {"0.19.0": 0, "0.32.0": S * words * 4}
 
 
 @pytest.mark.parametrize(
@@ -213,8 +236,8 @@ def test_graphs() -> None:
 def test_terms_say_what_they_are() -> None:
     """Every release has the same terms; only those of 0.19.0 were measured."""
     names = [
-        "allocator rounding", "sampler or forward peak", "expert scratch", "pipeline buffers",
-        "communication and runtime", "CUDA graphs",
+        "allocator rounding", "sampler or forward peak", "sampler state", "expert scratch",
+        "pipeline buffers", "communication and runtime", "CUDA graphs",
     ]  # fmt: skip
     one = shard("mixtral-8x7b", Layout(tp=2, pp=2))
     for release, known in COEFFICIENTS.items():

@@ -99,17 +99,18 @@ Memory of the fullest rank of each stage
   buffers                       0.01 GiB  computed
   allocator rounding            0.02 GiB  computed
   sampler or forward peak       0.26 GiB  computed, 0.26–0.29
+  sampler state                 0.15 GiB  computed
   expert scratch                2.62 GiB  computed
   communication and runtime     2.17 GiB  assumed, 0.53–2.75
   CUDA graphs                   1.26 GiB  assumed, 0.86–2.62
-  left for KV                  44.01 GiB  42.04–46.05
+  left for KV                  43.86 GiB  41.90–45.91
   one block                  1,048,576 B  of 16 tokens
 
 KV cache of one engine
-  tokens             721,072  in 45,067 blocks, one kept back
-  concurrency         22.01×  of 32,768 tokens
+  tokens             718,672  in 44,917 blocks, one kept back
+  concurrency         21.93×  of 32,768 tokens
   longest request     32,768  tokens
-  service          1,442,144  tokens in 2 pools
+  service          1,437,344  tokens in 2 pools
 
 Groups of rank 0
   tp  2  0, 1  inside a node
@@ -131,6 +132,7 @@ Memory of the fullest rank of each stage
   buffers                     0.03 GiB   0.03 GiB   0.03 GiB  computed
   allocator rounding          0.00 GiB   0.00 GiB   0.00 GiB  computed
   sampler or forward peak     0.24 GiB   0.24 GiB   0.24 GiB  computed
+  sampler state               0.00 GiB   0.00 GiB   0.13 GiB  computed
   pipeline buffers            0.05 GiB   0.03 GiB   0.03 GiB  computed
   communication and runtime   0.07 GiB   0.07 GiB   0.07 GiB  assumed, 0.05–0.25
   CUDA graphs                 0.56 GiB   0.56 GiB   0.55 GiB  assumed, 0.42–1.09
@@ -182,6 +184,6 @@ def test_report_of_a_deployment_without_room() -> None:
     )
     shown = report(deployment, Verdict.of(deployment), "m")
     assert "vLLM 0.32.0 refuses it at memory: No available memory for the cache blocks." in shown
-    assert "\n  left for KV                 -62.56 GiB  -64.42 to -61.96\n" in shown
+    assert "\n  left for KV                 -63.10 GiB  -64.96 to -62.50\n" in shown
     assert "KV cache of one engine" not in shown
     assert shown.endswith("Groups\n  every rank is alone\n\nLaunch\n  vllm serve m")

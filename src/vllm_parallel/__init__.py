@@ -6,7 +6,7 @@
 >>> model = load_model("llama-3.1-70b")
 >>> verdict = Verdict.of(Deployment(model=model, layout=Layout(tp=8), cluster=cluster))
 >>> verdict.accepted, verdict.capacity.pool.tokens
-(True, 1364896)
+(True, 1350832)
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def smallest_utilization(deployment: Deployment, gpu: Gpu, *, requests: int, len
     >>> from vllm_parallel.layout import Layout
     >>> deployment = Deployment(model=load_model("llama-3.1-8b"), layout=Layout())
     >>> round(smallest_utilization(deployment, load_gpu("h100-80gb"), requests=8, length=8192), 3)
-    0.308
+    0.309
     """
     cache = KvCache.of(deployment)
     blocks = requests * cache.blocks_per_request(length) + 1

@@ -42,6 +42,7 @@ class Coefficients:
     standing: str
     logit_copies: Span  # fp32 copies of the logits [S, V] beside the logits themselves
     logit_rows: int  # rows [V] of fp32 that the top-k kernel keeps, one for each multiprocessor
+    sampler_state: bool  # counts, masks and lists of every sequence lie on the GPU
     sampler_rest: int  # workspace of the matrix products, and small tensors, beside the sampler
     forward_rest: int  # the same beside the widest layer
     runtime_alone: Span  # kernels and libraries, loaded after the snapshot
@@ -75,6 +76,7 @@ V19: Final = Coefficients(
     standing=f"fitted on {LAUNCHES}",
     logit_copies=Span.exactly(3),  # the fp32 logits, their probabilities, the noise
     logit_rows=132,
+    sampler_state=False,
     sampler_rest=round(0.040 * GIB),
     forward_rest=round(0.014 * GIB),
     runtime_alone=Span.exactly(round(0.25 * GIB)),
@@ -89,6 +91,7 @@ V32: Final = Coefficients(
     standing="computed, no 0.32 GPU launch behind it",
     logit_copies=Span(least=0, likely=0, most=1),
     logit_rows=0,
+    sampler_state=True,
     sampler_rest=round(0.040 * GIB),
     forward_rest=round(0.014 * GIB),
     runtime_alone=_gib(0.13, 0.25, 0.5),

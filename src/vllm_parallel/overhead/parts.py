@@ -8,6 +8,7 @@ from vllm_parallel.overhead.peaks import (
     expert_scratch,
     forward_peak,
     sampler_peak,
+    sampler_state,
     stage_buffers,
 )
 from vllm_parallel.overhead.rounding import rounding_bytes
@@ -36,6 +37,11 @@ def overhead_terms(shard: Shard, known: Coefficients) -> tuple[Term, ...]:
             "torch's caching allocator",
         ),
         ("sampler or forward peak", peak, "shapes of the profiled step"),
+        (
+            "sampler state",
+            Span.exactly(sampler_state(shard) if known.sampler_state else 0),
+            "vllm/v1/worker/gpu/sample/",
+        ),
         (
             "expert scratch",
             Span.exactly(expert_scratch(shard)),

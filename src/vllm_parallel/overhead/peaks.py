@@ -17,6 +17,8 @@ from vllm_parallel.units import ceil_div, round_up
 from vllm_parallel.weight import VOCABULARY_MULTIPLE
 
 FP32: Final = 4
+INT32: Final = 4
+LISTS: Final = (1024, 1024, 1024, 128, 1024, 129)  # allowed, biased, biases, stops, bad, offsets
 GATED_TENSORS: Final = 3  # gate and up in one tensor, and their product
 PLAIN_TENSORS: Final = 2  # up, and what the activation makes of it
 RESIDUAL_TENSORS: Final = 4  # layer input, residual, their normed sum, the output
@@ -42,6 +44,22 @@ def sampler_peak(shard: Shard, known: Coefficients) -> Span:
     gathered = held + gathered_logits(deployment.layout, logits * model.dtype.bytes)
     least, likely, most = (max(held + amount, gathered) for amount in drawn)
     return Span(least=least, likely=likely, most=most)
+
+
+def sampler_state(shard: Shard) -> int:
+    """What the last stage keeps for each of S sequences, whether or not a request asks for it.
+
+    A count of every token, two masks of a bit a token, and lists of allowed and biased tokens with
+    their biases, of stop tokens and of bad words.
+
+    Source: vllm/v1/worker/gpu/sample/penalties.py, logit_bias.py, bad_words.py and
+    vllm/v1/worker/gpu/structured_outputs.py (v0.32.0)
+    """
+    if not is_last(shard):
+        return 0
+    vocab = shard.deployment.model.vocab
+    words = vocab + 2 * ceil_div(vocab, 32) + sum(LISTS)
+    return shard.deployment.max_num_seqs * words * INT32
 
 
 def gathered_logits(layout: Layout, logits_bytes: int) -> int:

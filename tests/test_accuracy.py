@@ -12,7 +12,7 @@ from scripts import accuracy
 from vllm_parallel.overhead.coefficients import V19
 from vllm_parallel.units import GIB
 
-from fit import held_out, refit  # isort: skip
+from fit import graphs, held_out, refit  # isort: skip
 from launches import CASES, FOLDER, Launch, Unread, read  # isort: skip
 from scores import Summary, coefficients_of, score  # isort: skip
 
@@ -91,6 +91,15 @@ def test_constants_are_what_the_launches_give(launches: list[Launch]) -> None:
         *((found.communication[tp].likely, V19.communication[tp].likely) for tp in (2, 4)),
     ]
     assert all(abs(fitted - kept) < 0.01 * GIB for fitted, kept in pairs)
+
+
+def test_graphs_lie_in_their_range(launches: list[Launch]) -> None:
+    """What 0.19.0 captured; the likely figure is off by a third at most."""
+    pairs = [found for launch in launches if (found := graphs(launch)) is not None]
+    assert len(pairs) > 20
+    for span, captured in pairs:
+        assert span.least < captured < span.most
+        assert abs(captured / span.likely - 1) < 1 / 3
 
 
 def test_models_that_were_left_out(launches: list[Launch]) -> None:

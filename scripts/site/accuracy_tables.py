@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from fit import held_out, refit
+from fit import graphs, held_out, refit
 from launches import CASES, FOLDER, Launch, Unread, read
 from scores import Score, Summary, score
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.markdown import table as markdown
-from vllm_parallel.render.numbers import counted, gib, whole
+from vllm_parallel.render.numbers import counted, gib, to, whole
 from vllm_parallel.term import Span
 from vllm_parallel.units import GIB
 
@@ -69,6 +69,22 @@ def summary() -> str:
         ("the same, the farthest launch", f"{_farthest():.2%}", "none"),
     ]
     return markdown(("over all judged launches", "found", "at most"), rows, right=(1, 2))
+
+
+def graph_table() -> str:
+    """What graphs took after the pool, beside 0.32.0's term with its range; alike runs once."""
+    rows: dict[tuple[str, ...], list[Cell]] = {}
+    for row in _rows():
+        found = graphs(row) if isinstance(row, Launch) else None
+        if isinstance(row, Launch) and found is not None:
+            span, captured = found
+            ends = to(*(f"{end / GIB:.2f}" for end in (span.least, span.most)))
+            texts = (f"{captured / GIB:.2f}", f"{span.likely / GIB:.2f}", ends)
+            name = f"{row.base_model} {row.deployment.layout}"
+            cells = [Cell(name), _measured(texts[0]), *(computed(text) for text in texts[1:])]
+            rows.setdefault((name, *texts), cells)
+    head = ("launch", "captured, GiB", "computed", "range")
+    return table(head, rows.values(), caption="CUDA graphs of the first rank.")
 
 
 def not_judged() -> str:

@@ -12,6 +12,7 @@ from launches import Launch
 from scores import Score, score
 from vllm_parallel import Shard
 from vllm_parallel.overhead import COEFFICIENTS, Coefficients
+from vllm_parallel.overhead.graphs import graph_bytes
 from vllm_parallel.overhead.peaks import (
     expert_scratch,
     forward_peak,
@@ -60,6 +61,14 @@ def unexplained(launch: Launch) -> Iterator[Left]:
             yield name, worker.outside_torch
         if worker.peak is not None:
             yield _peak(Shard.of(launch.deployment, stage * layout.tp), worker.peak)
+
+
+def graphs(launch: Launch) -> tuple[Span, int] | None:
+    """The graphs of the first rank as 0.32.0's term has them, and what was captured."""
+    captured, cost = launch.workers[0].captured, COEFFICIENTS["0.32.0"].graphs
+    if captured is None or cost is None:
+        return None
+    return graph_bytes(Shard.of(launch.deployment, 0), cost), captured
 
 
 def held_out(launches: Sequence[Launch]) -> list[Score]:

@@ -41,6 +41,7 @@ class Worker:
     peak: int | None
     outside_torch: int | None
     available: int | None
+    captured: int | None = None  # CUDA graphs, taken after the pool
     half: int = HALF  # the rounding of `available`, twice as wide where it is a difference
 
 
@@ -144,6 +145,7 @@ def _worker(figures: Json) -> Worker:
         peak=_bytes(figures, "torch_peak_increase_gib"),
         outside_torch=_bytes(figures, "non_torch_forward_gib"),
         available=available,
+        captured=_bytes(figures, "graph_capture_gib"),
         half=half,
     )
 

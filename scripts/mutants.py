@@ -32,6 +32,7 @@ ANSWERS: Final = (  # of vLLM
     "tests/oracle/test_recorded.py",
     "tests/oracle/recorded",
     "tests/oracle/test_families_recorded.py",
+    "tests/oracle/test_mixers_recorded.py",
     "tests/test_deployed_verdicts.py",
 )
 STAGES: Final[dict[str, tuple[str, ...]]] = {

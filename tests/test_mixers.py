@@ -200,3 +200,109 @@ def test_parameters_are_named_as_vllm_names_them() -> None:
         "mamba.mamba.conv_weights",
         "mamba.mup_vector",
     }
+
+
+def bare(architecture: str, **keys: object) -> ModelConfig:
+    return load_model({"architectures": [architecture], "torch_dtype": "bfloat16", **keys})
+
+
+@pytest.mark.parametrize(
+    "model, expected",
+    [
+        (
+            bare("JambaForCausalLM"),
+            Mamba1(name="mamba", inner=8192, state=16, kernel=4, rank=256, norms=True),
+        ),
+        (
+            bare("JambaForCausalLM", hidden_size=8200, mamba_dt_rank=9).mixers[0],
+            Mamba1(name="mamba", inner=16400, state=16, kernel=4, rank=9, norms=True),
+        ),
+        (
+            bare("JambaForCausalLM", hidden_size=8200).mixers[0],
+            Mamba1(name="mamba", inner=16400, state=16, kernel=4, rank=513, norms=True),
+        ),
+        (
+            bare("MambaForCausalLM", hidden_size=100),
+            Mamba1(name="mixer", inner=200, state=16, kernel=4, rank=7),
+        ),
+        (
+            bare("FalconMambaForCausalLM"),
+            Mamba1(name="mixer", inner=1536, state=16, kernel=4, rank=48),
+        ),
+        (
+            bare("Mamba2ForCausalLM"),
+            Mamba2(
+                name="mixer", inner=8192, heads=128, head_dim=64, state=128, kernel=4, groups=8
+            ),
+        ),
+        (
+            bare("GraniteMoeHybridForCausalLM", layer_types=["mamba"] * 31 + ["attention"]),
+            Mamba2(name="mamba", inner=8192, heads=128, head_dim=64, state=256, kernel=4),
+        ),
+        (
+            bare("NemotronHForCausalLM"),
+            Mamba2(
+                name="mixer", inner=8192, heads=128, head_dim=64, state=128, kernel=4, groups=8,
+                ssm_dtype=FP32,
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_mixers_fill_in(model: ModelConfig | Mixer, expected: Mixer) -> None:
+    assert (only_mixer(model) if isinstance(model, ModelConfig) else model) == expected
+
+
+def kinds(model: ModelConfig) -> str:
+    """Each layer by a letter: mixer, attention, both, or neither; large where there are experts."""
+    letters = []
+    for number in model.pattern:
+        kind = model.kinds[number]
+        letter = {(True, False): "a", (False, True): "m", (True, True): "b"}.get(
+            (kind.attention is not None, kind.mixer is not None), "x"
+        )
+        letters.append(letter.upper() if kind.mlp == model.experts and kind.mlp else letter)
+    return "".join(letters)
+
+
+@pytest.mark.parametrize(
+    "model, expected",
+    [
+        (bare("JambaForCausalLM", num_hidden_layers=10), "mMmMaMmMmM"),
+        (bare("JambaForCausalLM", num_hidden_layers=5, num_experts=1), "mmmma"),
+        (bare("FalconH1ForCausalLM", num_hidden_layers=2, mamba_n_heads=16), "bb"),
+        (bare("NemotronHForCausalLM"), "mXax"),
+        (bare("NemotronHForCausalLM", hybrid_override_pattern="M*-E"), "maxX"),
+        (bare("NemotronHForCausalLM", layers_block_type=["mamba", "attention"]), "ma"),
+        (
+            bare(
+                "GraniteMoeHybridForCausalLM",
+                num_hidden_layers=2,
+                layer_types=["linear_attention", "full_attention"],
+            ),
+            "MA",
+        ),
+        (bare("Mamba2ForCausalLM", num_hidden_layers=3), "mmm"),
+    ],
+)
+def test_layers(model: ModelConfig, expected: str) -> None:
+    assert kinds(model) == expected
+
+
+@pytest.mark.parametrize(
+    "architecture, keys, says",
+    [
+        ("JambaForCausalLM", {"attn_layer_offset": 8}, "has attn_layer_offset 8 for attn_layer_"),
+        ("JambaForCausalLM", {"num_hidden_layers": 2}, "has no layer with attention"),
+        ("GraniteMoeHybridForCausalLM", {}, "has no layer with attention"),
+        ("GraniteMoeHybridForCausalLM", {"layer_types": ["conv"] * 32}, "has 'conv' among its"),
+        ("GraniteMoeHybridForCausalLM", {"layer_types": ["mamba"]}, "has 1 layer_types for 32"),
+        ("NemotronHForCausalLM", {"hybrid_override_pattern": "MX*"}, "has 'X' among its layers"),
+        ("NemotronHForCausalLM", {"mamba_ssm_cache_dtype": "int8"}, "keeps states in 'int8'"),
+        ("NemotronHForCausalLM", {"intermediate_size": [1, 2]}, "has 'intermediate_size'"),
+        ("Mamba2ForCausalLM", {"num_heads": 3}, "has 3 mixer heads of 64 for a width of 8192"),
+        ("MambaForCausalLM", {"state_size": None}, "has 'state_size': null"),
+    ],
+)
+def test_refused_families(architecture: str, keys: Config, says: str) -> None:
+    config = {"architectures": [architecture], "torch_dtype": "bfloat16", **keys}
+    assert says in refused(config)

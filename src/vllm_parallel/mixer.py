@@ -68,6 +68,11 @@ class Mamba1:
     norms: bool = False  # one each for the time step, B and C
     ssm_dtype: Dtype | None = None  # the family's, where the flag is auto
 
+    @property
+    def tp_widths(self) -> tuple[int, ...]:
+        """Numbers that tp has to divide."""
+        return (self.inner,)
+
     def states(self, tp: int, flags: StateFlags) -> States:
         """The states of one layer on one rank; draft tokens add nothing here.
 
@@ -120,6 +125,11 @@ class Mamba2:
         """
         return self.groups if self.groups % tp == 0 else tp
 
+    @property
+    def tp_widths(self) -> tuple[int, ...]:
+        """Numbers that tp has to divide."""
+        return (self.heads, self.inner)
+
     def states(self, tp: int, flags: StateFlags) -> States:
         """The states of one layer on one rank; a draft lengthens the convolution's.
 
@@ -169,6 +179,11 @@ class GatedDeltaNet:
         """Channels of all value heads."""
         return self.value_heads * self.value_dim
 
+    @property
+    def tp_widths(self) -> tuple[int, ...]:
+        """Numbers that tp has to divide."""
+        return (self.keys, self.values, self.value_heads)
+
     def states(self, tp: int, flags: StateFlags) -> States:
         """The states of one layer on one rank; a draft lengthens the convolution's.
 
@@ -207,6 +222,11 @@ class KimiDeltaAttention:
         """Channels of all heads."""
         return self.heads * self.head_dim
 
+    @property
+    def tp_widths(self) -> tuple[int, ...]:
+        """Numbers that tp has to divide."""
+        return (self.heads,)
+
     def states(self, tp: int, flags: StateFlags) -> States:
         """The states of one layer on one rank; a draft lengthens the convolution's.
 
@@ -239,6 +259,11 @@ class ShortConvolution:
     kernel: int
     bias: bool = False
 
+    @property
+    def tp_widths(self) -> tuple[int, ...]:
+        """Numbers that tp has to divide."""
+        return (self.inner,)
+
     def states(self, tp: int, flags: StateFlags) -> States:
         """The state of one layer on one rank; a draft lengthens it.
 
@@ -265,6 +290,11 @@ class LightningAttention:
     name: str
     heads: int
     head_dim: int
+
+    @property
+    def tp_widths(self) -> tuple[int, ...]:
+        """Numbers that tp has to divide."""
+        return (self.heads,)
 
     def states(self, tp: int, flags: StateFlags) -> States:
         """The state of one layer on one rank; draft tokens add nothing here.

@@ -148,6 +148,9 @@ class Experts:
     bias: bool = False  # gpt-oss: on the router and on both expert matrices
     router_dtype: Dtype | None = None  # None: the model's
     correction_bias: bool = False  # one fp32 number for each expert
+    gated: bool = True  # False: one matrix up, none beside it
+    latent: int | None = None  # routed experts work on so many channels, projected there and back
+    latent_bias: bool = False
 
 
 Mlp = DenseMlp | Experts
@@ -251,6 +254,11 @@ class ModelConfig:
         """The kinds of mixer, in the order of the layers."""
         found = dict.fromkeys(kind.mixer for kind in self.kinds)
         return tuple(mixer for mixer in found if mixer is not None)
+
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether attention and mixers share the layers."""
+        return bool(self.mixers) and bool(self.attentions)
 
     @property
     def heads(self) -> int:

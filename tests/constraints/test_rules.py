@@ -13,6 +13,7 @@ from tests.constraints.feature_cases import FEATURE_CASES
 from tests.constraints.flag_cases import FLAG_CASES
 from tests.constraints.launch_cases import LAUNCH_CASES
 from tests.constraints.load_cases import BUILD_CASES
+from tests.constraints.mixer_cases import MIXER_CONFIG_CASES, MIXER_LOAD_CASES
 from tests.constraints.model_cases import MODEL_CASES
 from tests.constraints.parallel_cases import PARALLEL_CASES
 from tests.constraints.plan_cases import PLAN_CASES
@@ -22,8 +23,15 @@ from vllm_parallel.verdict import MEMORY_RULES, StageRoom
 
 TABLES: Final = {
     Stage.FLAGS: FLAG_CASES,
-    Stage.CONFIG: (*LAUNCH_CASES, *BOUNDS_CASES, *PARALLEL_CASES, *MODEL_CASES, *FEATURE_CASES),
-    Stage.LOAD: (*BUILD_CASES, *PLAN_CASES),
+    Stage.CONFIG: (
+        *LAUNCH_CASES,
+        *BOUNDS_CASES,
+        *PARALLEL_CASES,
+        *MODEL_CASES,
+        *FEATURE_CASES,
+        *MIXER_CONFIG_CASES,
+    ),
+    Stage.LOAD: (*BUILD_CASES, *PLAN_CASES, *MIXER_LOAD_CASES),
 }
 CASES: Final = [case for table in TABLES.values() for case in table]
 ALL: Final[tuple[Constraint[Deployment] | Constraint[StageRoom], ...]] = (*RULES, *MEMORY_RULES)
@@ -56,7 +64,7 @@ def test_every_rule_says_how_it_is_known() -> None:
 # vLLM dies of an assert or of an accident without a sentence of its own, or of one too long.
 BARE: Final = {
     "dcp-without-windows", "expert-width-divides", "kv-heads-divide-by-tp",
-    "mla-prefill-dimensions", "mlp-divides-by-tp", "pcp-attention-backend",
+    "mixer-divides-by-tp", "mla-prefill-dimensions", "mlp-divides-by-tp", "pcp-attention-backend",
     "redundant-experts-cap", "sparse-block-size", "stages-at-most-layers",
     "world-divides-experts",
 }  # fmt: skip

@@ -14,12 +14,12 @@ SOURCE: Final = "vllm/config/model.py, verify_with_parallel_config"
 
 def asks_dcp(d: Deployment) -> bool:
     """DCP on a model whose KV heads limit it; latent attention has no such limit."""
-    return d.layout.dcp > 1 and not d.model.is_latent
+    return d.layout.dcp > 1 and d.model.kv_heads > 0 and not d.model.is_latent
 
 
 def queries_per_kv_head(d: Deployment) -> int:
     """Query heads that share a KV head, 0 for latent attention."""
-    attention = d.model.attention
+    attention = next(iter(d.model.attentions), None)
     if not isinstance(attention, GroupedQueryAttention):
         return 0
     return attention.queries_per_kv_head
@@ -35,6 +35,16 @@ def dcp_options(d: Deployment) -> list[int]:
 model_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG, source=SOURCE)
 
 MODEL_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    model_rule(
+        name="mixers-need-chunks",
+        broken=lambda d: (
+            d.model.is_hybrid and d.settings.prefix_caching and not d.settings.chunked_prefill
+        ),
+        says="Chunked prefill is required for mamba cache mode 'align'.",
+        fix="drop --no-enable-chunked-prefill, or add --no-enable-prefix-caching",
+        source="vllm/model_executor/models/config.py, MambaModelConfig",
+        known=Known.RAISED,
+    ),
     model_rule(
         name="heads-divide-by-tp",
         broken=lambda d: d.model.heads % d.layout.tp != 0,
@@ -70,6 +80,13 @@ MODEL_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "`--decode-context-parallel-size 1`.",
         fix="drop --decode-context-parallel-size: no KV head is held twice at tp={layout.tp}",
         known=Known.RECORDED,
+    ),
+    model_rule(
+        name="dcp-needs-kv-heads",
+        broken=lambda d: d.layout.dcp > 1 and d.model.kv_heads == 0,
+        says="integer division or modulo by zero",
+        fix="drop --decode-context-parallel-size: {model.name} has no attention",
+        known=Known.RAISED,
     ),
     model_rule(
         name="dcp-at-most-copies",

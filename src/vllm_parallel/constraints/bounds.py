@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -140,6 +141,17 @@ MODEL_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
         fix="use --dtype bfloat16",
         source="vllm/config/model.py, _check_valid_dtype",
         known=Known.RECORDED,
+    ),
+    Constraint(
+        name="max-model-len-fitted",
+        stage=Stage.CONFIG,
+        broken=lambda d: d.settings.max_model_len == -1 and d.model.context.tokens == inf,
+        says="max_model_len must be a positive integer, got int: {settings.max_model_len}. "
+        "Example: max_model_len=2048",
+        fix="give --max-model-len a positive number: no key of the config bounds it",
+        source=MODEL,
+        known=Known.RAISED,
+        ends=True,
     ),
     Constraint(
         name="max-model-len-derived",

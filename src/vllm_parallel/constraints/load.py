@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from vllm_parallel.constraints.balancing import counted_engines, local_engines, names_engine
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test, divisors
+from vllm_parallel.constraints.mixers import MIXER_RULES
 from vllm_parallel.constraints.sparse import SPARSE_RULES
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import pipeline_bounds
@@ -226,6 +227,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source="vllm/distributed/utils.py, divide",
         known=Known.RECORDED,
     ),
+    *MIXER_RULES,
     bare_assert(
         name="kv-heads-divide-by-tp",
         broken=kv_heads_uneven,

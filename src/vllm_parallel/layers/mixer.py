@@ -120,8 +120,7 @@ def _mamba2(m: Mamba2, storage: Storage) -> list[Weight]:
 def _gated_delta_net(m: GatedDeltaNet, storage: Storage) -> list[Weight]:
     """Source: vllm/model_executor/layers/mamba/gdn/{qwen,olmo}_gdn_linear_attn.py (v0.32.0)."""
     name, across = m.name, storage.across
-    keys = Part(m.key_heads, m.key_dim, Split.TENSOR, "key heads of the mixer")
-    values = Part(m.value_heads, m.value_dim, Split.TENSOR, "value heads of the mixer")
+    keys, values = _split(m.keys), _split(m.values)
     heads = _split(m.value_heads, "value heads of the mixer")
     projected = (keys, keys, values, values)
     if m.separate_gates:

@@ -14,24 +14,27 @@ def mlp_weights(mlp: Mlp, storage: Storage) -> list[Weight]:
         case DenseMlp():
             split = Split.TOKENS if mlp.with_tokens else Split.TENSOR
             width = Part(mlp.intermediate, 1, split, "columns of the MLP")
-            return _feed_forward(mlp, width, storage)
+            return _feed_forward("mlp", mlp, width, storage)
         case Experts():
             return [*_router(mlp, storage), *_routed(mlp, storage), *_shared(mlp, storage)]
 
 
-def _feed_forward(mlp: DenseMlp, width: Part, storage: Storage) -> list[Weight]:
-    if mlp.gated:
-        return _gated("mlp", width, storage, bias=mlp.bias)
+def _feed_forward(name: str, mlp: DenseMlp, width: Part, storage: Storage) -> list[Weight]:
+    up, rows = ("gate_up_proj", (width, width)) if mlp.gated else ("up_proj", (width,))
     return [
-        *storage.linear("mlp.up_proj", (width,), storage.across, bias=mlp.bias),
-        *storage.linear("mlp.down_proj", storage.across, (width,), bias=mlp.bias),
+        *storage.linear(f"{name}.{up}", rows, storage.across, bias=mlp.bias),
+        *storage.linear(f"{name}.down_proj", storage.across, (width,), bias=mlp.bias),
     ]
 
 
-def _gated(name: str, width: Part, storage: Storage, *, bias: bool = False) -> list[Weight]:
+def _latent(e: Experts, storage: Storage) -> list[Weight]:
+    """Source: vllm/model_executor/models/nemotron_h.py, NemotronHMoE (v0.32.0)."""
+    if e.latent is None:
+        return []
+    narrow, across = whole(e.latent), storage.across
     return [
-        *storage.linear(f"{name}.gate_up_proj", (width, width), storage.across, bias=bias),
-        *storage.linear(f"{name}.down_proj", storage.across, (width,), bias=bias),
+        *storage.linear("mlp.fc1_latent_proj", narrow, across, bias=e.latent_bias),
+        *storage.linear("mlp.fc2_latent_proj", across, narrow, bias=e.latent_bias),
     ]
 
 
@@ -54,14 +57,16 @@ def _routed(e: Experts, storage: Storage) -> list[Weight]:
     """
     count = (Part(e.count, 1, Split.EXPERTS, "experts"),)
     width = Part(e.intermediate, 1, Split.EXPERT_WIDTH, "columns of an expert")
-    across, dtype = storage.across, storage.dtype
+    across, dtype = whole(e.latent or storage.hidden), storage.dtype
+    rows = (width, width) if e.gated else (width,)
     weights = [
-        Weight("mlp.experts.w13_weight", (count, (width, width), across), dtype),
+        *_latent(e, storage),
+        Weight("mlp.experts.w13_weight", (count, rows, across), dtype),
         Weight("mlp.experts.w2_weight", (count, across, (width,)), dtype),
     ]
     if e.bias:
         weights += [
-            Weight("mlp.experts.w13_bias", (count, (width, width)), dtype),
+            Weight("mlp.experts.w13_bias", (count, rows), dtype),
             Weight("mlp.experts.w2_bias", (count, across), dtype),
         ]
     return weights
@@ -71,7 +76,8 @@ def _shared(e: Experts, storage: Storage) -> list[Weight]:
     weights: list[Weight] = []
     if e.shared_intermediate:
         width = Part(e.shared_intermediate, 1, Split.SHARED, "columns of the shared experts")
-        weights += _gated("mlp.shared_experts", width, storage)
+        shared = DenseMlp(intermediate=e.shared_intermediate, gated=e.gated)
+        weights += _feed_forward("mlp.shared_experts", shared, width, storage)
     if e.shared_gate:
         gate = ((Part(1),), storage.across)
         weights.append(Weight("mlp.shared_expert_gate.weight", gate, storage.dtype))

@@ -39,6 +39,12 @@ FAMILIES: Final[Mapping[str, str]] = {  # architecture: module here, and its fun
     "Llama4ForCausalLM": "hybrid.read_llama4",
     "Llama4ForConditionalGeneration": "hybrid.read_llama4",
     "FalconH1ForCausalLM": "mamba.read_falcon_h1",
+    "GraniteMoeHybridForCausalLM": "mamba.read_granite_hybrid",
+    "JambaForCausalLM": "mamba.read_jamba",
+    "NemotronHForCausalLM": "nemotron.read_nemotron_h",
+    "MambaForCausalLM": "attention_free.read_mamba",
+    "FalconMambaForCausalLM": "attention_free.read_mamba",
+    "Mamba2ForCausalLM": "attention_free.read_mamba2",
 }
 
 

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
+from vllm_parallel.catalog.families.common import layer_count, one_each
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.model import Block
 
+LAYER_TYPES: Final = {  # old words and new
+    "attention": "full_attention",
+    "full_attention": "full_attention",
+    "mamba": "linear_attention",
+    "linear_attention": "linear_attention",
+}
 Defaults = Mapping[str, object]  # None: null is allowed, and stands for what the reader says
 
 
@@ -25,25 +34,35 @@ def filled(keys: Keys, defaults: Defaults) -> Keys:
     return Keys(keys.name, {**defaults, **keys.values})
 
 
-def per_layer(keys: Keys, key: str, allowed: tuple[str, ...]) -> list[str]:
-    """What each layer is, by a list of words.
+def per_layer(keys: Keys, key: str, *, missing: str = "linear_attention") -> list[str]:
+    """What each layer is: attention over the whole context, or a mixer.
+
+    Source: transformers, remap_legacy_layer_types
 
     Raises:
-        CatalogError: a word that is none of those allowed, or not one for each layer.
+        CatalogError: another word, or not one for each layer.
+
+    >>> per_layer(Keys("m", {"num_hidden_layers": 2, "l": ["mamba", "attention"]}), "l")
+    ['linear_attention', 'full_attention']
     """
-    words = keys.items(key) or []
-    layers = keys.size("num_hidden_layers")
-    if len(words) != layers:
-        raise CatalogError(
-            subject=keys.name,
-            problem=f"has {len(words)} {key} for {layers} layers",
-            fix="give one for each layer",
-        )
-    for word in words:
-        if word not in allowed:
+    words = keys.items(key)
+    if words is None:
+        return [missing] * layer_count(keys)
+    for word in one_each(keys, key, words):
+        if word not in LAYER_TYPES:
             raise CatalogError(
                 subject=keys.name,
                 problem=f"has {shortened(word)} among its {key}",
-                fix=f"modelled are {', '.join(allowed)}",
+                fix=f"modelled are {', '.join(LAYER_TYPES)}",
             )
-    return [str(word) for word in words]
+    return [LAYER_TYPES[str(word)] for word in words]
+
+
+def refuse_no_attention(keys: Keys, blocks: list[Block]) -> None:
+    """Refuse a model of a family with attention that has none; vLLM plans no cache for it."""
+    if all(block.attention is None for block in blocks):
+        raise CatalogError(
+            subject=keys.name,
+            problem="has no layer with attention, which is not modelled in its family",
+            fix="name one in its list of layers",
+        )

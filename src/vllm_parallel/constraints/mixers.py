@@ -1,0 +1,80 @@
+"""Rules that workers meet while mixers are built, and the head of a model that has them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.mixer import Mamba2
+
+MIXER: Final = "vllm/model_executor/layers/mamba/mamba_mixer2.py, MambaMixer2"
+
+
+def mamba2(d: Deployment) -> list[Mamba2]:
+    """The kinds of Mamba 2 in the model."""
+    return [mixer for mixer in d.model.mixers if isinstance(mixer, Mamba2)]
+
+
+def copies_group(d: Deployment, mixer: Mamba2) -> bool:
+    """Whether tp does not divide the groups."""
+    return mixer.groups % d.layout.tp != 0
+
+
+def uneven_widths(d: Deployment) -> list[int]:
+    """Widths of mixers that tp cuts and does not divide."""
+    widths = [width for mixer in d.model.mixers for width in mixer.tp_widths]
+    return [width for width in widths if width % d.layout.tp]
+
+
+def widths_of_groups(d: Deployment) -> list[int]:
+    """Every tp that the groups of the first mixer admit."""
+    return divisors(mamba2(d)[0].groups)
+
+
+load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD, known=Known.RAISED)
+
+MIXER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    load_rule(
+        name="mixer-heads-divide-by-tp",
+        broken=lambda d: any(mixer.heads % d.layout.tp for mixer in mamba2(d)),
+        says="Tensor parallel world size must divide num heads.",
+        options=lambda d: divisors(mamba2(d)[0].heads),
+        fix="use a --tensor-parallel-size of {options}",
+        source=MIXER,
+    ),
+    load_rule(
+        name="mixer-groups-divide-by-tp",
+        broken=lambda d: any(copies_group(d, m) and m.groups > 1 for m in mamba2(d)),
+        says="If tensor parallel world size does not divide num_groups, then num_groups must "
+        "equal 1.",
+        options=widths_of_groups,
+        fix="use a --tensor-parallel-size of {options}",
+        source=MIXER,
+    ),
+    load_rule(
+        name="mixer-copies-need-bias",
+        broken=lambda d: any(copies_group(d, m) and not m.conv_bias for m in mamba2(d)),
+        says="'NoneType' object has no attribute 'weight_loader'",
+        fix="use --tensor-parallel-size 1: the convolution of {model.name} has no bias, which "
+        "vLLM deals out with the copies of the group",
+        source=MIXER,
+    ),
+    load_rule(
+        name="mixer-divides-by-tp",
+        broken=lambda d: bool(uneven_widths(d)),
+        says="tp={layout.tp} does not divide the mixer width of {options}.",
+        options=lambda d: uneven_widths(d)[0],
+        fix="use a --tensor-parallel-size that divides {options}",
+        source="vllm/model_executor/layers/linear.py, ColumnParallelLinear",
+        bare=True,
+    ),
+    load_rule(
+        name="tied-head-without-embedding",
+        broken=lambda d: d.layout.pp > 1 and d.model.tied and not d.model.traits.ties_across_stages,
+        says="'PPMissingLayer' object has no attribute 'weight'",
+        fix="use --pipeline-parallel-size 1: the last stage has no embedding to tie the head to",
+        source="vllm/model_executor/models/falcon_h1.py, FalconH1ForCausalLM",
+    ),
+)

@@ -14,8 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "scripts" / "site"))
 
-from launches import FOLDER, Launch, Unread, read  # noqa: E402  # found by the line above
-from scores import Score, Summary, score  # noqa: E402
+from launches import FOLDER, read  # noqa: E402  # found by the line above
+from scores import Score, Summary, judged  # noqa: E402
 from vllm_parallel.units import GIB  # noqa: E402
 
 WEIGHT_BOUND = 0.0010
@@ -27,41 +27,42 @@ def main(words: list[str]) -> int:
     path = Path(words[0]) if words else FOLDER / "launches.jsonl"
     configs = Path(words[1]) if len(words) > 1 else path.with_name("configs")
     rows = read(path, configs)
-    scores = [score(row) for row in rows if isinstance(row, Launch)]
+    scores, unread = judged(rows)
     print("weights GiB: computed, printed, error | blocks | pool: computed, measured, error | run")
     for one in scores:
         print(line(one))
-    for row in rows:
-        if isinstance(row, Unread):
-            print(f"not judged: {row.id}: {row.reason}")
+    for row in unread:
+        print(f"not judged: {row.id}: {row.reason}")
     if not scores:
         print("no launch is judged")
         return 1
-    return judge(Summary.of(scores), judged=len(scores), rows=len(rows))
+    print(f"judged: {len(scores)} of {len(rows)} rows")
+    return judge(Summary.of(scores))
 
 
 def line(one: Score) -> str:
     """A launch in one line; of several stages the one that is farthest off."""
-    computed, measured = one.farthest
+    weights = " " * 24
+    if one.weights:
+        computed, measured = one.farthest
+        weights = f"{computed / GIB:8.3f} {measured / GIB:6.2f} {computed / measured - 1:+8.3%}"
     blocks = {True: "exact", False: "NOT", None: "unsaid"}[one.blocks_lie]
     pool = "" if one.pool is None else f"{one.pool[0]:>7} {one.pool[1]:>7}"
     error = "" if one.pool_error is None else f"{one.pool_error:+8.3%}"
-    return (
-        f"{computed / GIB:8.3f} {measured / GIB:6.2f} {computed / measured - 1:+8.3%} | {blocks:6}"
-        f" | {pool:15} {error:8} | {one.launch.id}"
-    )
+    return f"{weights} | {blocks:6} | {pool:15} {error:8} | {one.launch.id}"
 
 
-def judge(summary: Summary, *, judged: int, rows: int) -> int:
+def judge(summary: Summary) -> int:
     """Print the summary against its bounds."""
     exact, counted = summary.blocks
     weights, pool = summary.weight_error, summary.pool_error
-    bounds = (
+    bounds = [
         (weights <= WEIGHT_BOUND, f"weights: off by {weights:.3%}, at most {WEIGHT_BOUND:.2%}"),
         (exact == counted, f"blocks: {exact} of {counted} exact given the printed budget"),
-        (pool <= POOL_BOUND, f"pool without a log: off by {pool:.3%}, at most {POOL_BOUND:.0%}"),
-    )
-    print(f"judged: {judged} of {rows} rows")
+    ]
+    if pool is not None:
+        text = f"pool without a log: off by {pool:.3%}, at most {POOL_BOUND:.0%}"
+        bounds.append((pool <= POOL_BOUND, text))
     for held, text in bounds:
         print(f"{'held' if held else 'MISSED'}: {text}")
     return 0 if all(held for held, _ in bounds) else 1

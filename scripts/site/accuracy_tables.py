@@ -7,7 +7,7 @@ from typing import Final
 
 from fit import graphs, held_out, refit
 from launches import CASES, FOLDER, Launch, Unread, read
-from scores import Score, Summary, score
+from scores import Score, Summary, judged
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.markdown import table as markdown
@@ -25,14 +25,17 @@ def _rows() -> list[Launch | Unread]:
 
 
 @cache
+def _judged() -> tuple[list[Score], list[Unread]]:
+    return judged(_rows())
+
+
 def _scores() -> list[Score]:
-    return [score(row) for row in _rows() if isinstance(row, Launch)]
+    return _judged()[0]
 
 
 @cache
 def _unseen() -> dict[str, Score]:
-    launches = [row for row in _rows() if isinstance(row, Launch)]
-    return {one.launch.id: one for one in held_out(launches)}
+    return {one.launch.id: one for one in held_out([one.launch for one in _scores()])}
 
 
 def launches() -> str:
@@ -64,8 +67,8 @@ def summary() -> str:
     rows = [
         ("weights, mean absolute error", f"{seen.weight_error:.3%}", "0.10%"),
         ("blocks, exact given the printed budget", f"{exact} of {counted_}", "all"),
-        ("pool, without any log, mean absolute error", f"{seen.pool_error:.2%}", "1%"),
-        ("the same for a model that was left out of the fit", f"{unseen.pool_error:.2%}", "none"),
+        ("pool, without any log, mean absolute error", _mean(seen), "1%"),
+        ("the same for a model that was left out of the fit", _mean(unseen), "none"),
         ("the same, the farthest launch", f"{_farthest():.2%}", "none"),
     ]
     return markdown(("over all judged launches", "found", "at most"), rows, right=(1, 2))
@@ -74,9 +77,9 @@ def summary() -> str:
 def graph_table() -> str:
     """What graphs took after the pool, beside 0.32.0's term with its range; alike runs once."""
     rows: dict[tuple[str, ...], list[Cell]] = {}
-    for row in _rows():
-        found = graphs(row) if isinstance(row, Launch) else None
-        if isinstance(row, Launch) and found is not None:
+    for row in (one.launch for one in _scores()):
+        found = graphs(row)
+        if found is not None:
             span, captured = found
             ends = to(*(f"{end / GIB:.2f}" for end in (span.least, span.most)))
             texts = (f"{captured / GIB:.2f}", f"{span.likely / GIB:.2f}", ends)
@@ -89,13 +92,13 @@ def graph_table() -> str:
 
 def not_judged() -> str:
     """The launches that are not judged, each with its reason."""
-    rows = [(row.id, row.reason) for row in _rows() if isinstance(row, Unread)]
+    rows = [(row.id, row.reason) for row in _judged()[1]]
     return markdown(("launch", "why it is not judged"), rows)
 
 
 def coefficients() -> str:
     """The six fitted numbers and what the launches say of each."""
-    known = refit(row for row in _rows() if isinstance(row, Launch))
+    known = refit(one.launch for one in _scores())
     rows = [
         ("beside the sampler's tensors", gib(known.sampler_rest, 3)),
         ("beside the widest layer's tensors", gib(known.forward_rest, 3)),
@@ -110,11 +113,9 @@ def coefficients() -> str:
 def cases() -> str:
     """Figures of other logs and releases, judged by their own release's definition."""
     rows = []
-    for row in read(CASES / "launches.jsonl", CASES / "configs"):
-        if isinstance(row, Unread):
-            rows.append((row.id, "", "", f"not judged: {row.reason}"))
-            continue
-        one = score(row)
+    scores, unread = judged(read(CASES / "launches.jsonl", CASES / "configs"))
+    for one in scores:
+        row = one.launch
         weights = "not printed"
         if one.weights:
             computed_bytes, measured = one.farthest
@@ -122,13 +123,18 @@ def cases() -> str:
         tokens = "not printed" if row.tokens is None else whole(row.tokens)
         found = LIES[one.blocks_lie] + (f": {row.note}" if row.note else "")
         rows.append((f"[{row.id}]({row.source})", weights, tokens, found))
+    rows += [(row.id, "", "", f"not judged: {row.reason}") for row in unread]
     head = ("log", "weights printed, error", "KV tokens", "from the printed budget")
     return markdown(head, rows, right=(2,))
 
 
-def judged() -> str:
+def judged_rows() -> str:
     """How many launches are judged, of how many."""
     return f"{len(_scores())} of {counted(len(_rows()), 'row')}"
+
+
+def _mean(summary: Summary) -> str:
+    return "not measured" if summary.pool_error is None else f"{summary.pool_error:.2%}"
 
 
 def _farthest() -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from accuracy_tables import judged
+from accuracy_tables import judged_rows
 from claims import count
 from counts import recorded
 from vllm_parallel import (
@@ -181,4 +181,4 @@ dp_share = 1 - tp4dp2.service_tokens / tp8.service_tokens
 extra_weights = gib(tp4dp2.budget.ledger.terms[0].bytes - tp8.budget.ledger.terms[0].bytes)
 source_total = estimate["GPU_GIB"]
 source_weights = gib(round(estimate["WEIGHT_GIB"] * GIB))
-accuracy_judged = judged()
+accuracy_judged = judged_rows()

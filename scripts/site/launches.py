@@ -45,6 +45,9 @@ class Worker:
     half: int = HALF  # the rounding of `available`, twice as wide where it is a difference
 
 
+SILENT: Final = Worker(weights=None, peak=None, outside_torch=None, available=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """One launch: what was asked, and what its log says of each stage."""
@@ -132,7 +135,7 @@ def _workers(row: Json, layout: Layout) -> tuple[Worker, ...]:
         stages = [label for label in worker.get("labels", []) if "_PP" in label]
         stage = int(stages[0].split("_PP")[1].split("_")[0]) if stages else number // layout.tp
         found.setdefault(stage, _worker(worker))
-    return tuple(found[stage] for stage in sorted(found))
+    return tuple(found.get(stage, SILENT) for stage in range(layout.pp))
 
 
 def _worker(figures: Json) -> Worker:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from launches import Launch, Worker
+from launches import Launch, Unread, Worker
 from vllm_parallel import Ledger, Pool, Shard, VllmParallelError
 from vllm_parallel.ledger import Budget
 from vllm_parallel.overhead import COEFFICIENTS, Coefficients
@@ -45,7 +45,7 @@ class Summary:
 
     weight_error: float
     blocks: tuple[int, int]  # exact, of so many
-    pool_error: float
+    pool_error: float | None  # None: no log says what was profiled
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Summary:
@@ -53,9 +53,9 @@ class Summary:
         lie = [score.blocks_lie for score in scores if score.blocks_lie is not None]
         errors = [abs(score.pool_error) for score in scores if score.pool_error is not None]
         return cls(
-            weight_error=fmean(score.weight_error for score in scores),
+            weight_error=fmean(score.weight_error for score in scores if score.weights),
             blocks=(sum(lie), len(lie)),
-            pool_error=fmean(errors),
+            pool_error=fmean(errors) if errors else None,
         )
 
 
@@ -63,6 +63,20 @@ def coefficients_of(release: str) -> Coefficients:
     """Those of a release, or of the nearest one that is known before it."""
     known = [one for one in COEFFICIENTS if _number(one) <= _number(release)]
     return COEFFICIENTS[max(known, key=_number) if known else min(COEFFICIENTS, key=_number)]
+
+
+def judged(rows: Iterable[Launch | Unread]) -> tuple[list[Score], list[Unread]]:
+    """Scores of what can be judged, and why the rest cannot."""
+    scores, unread = [], []
+    for row in rows:
+        if isinstance(row, Unread):
+            unread.append(row)
+            continue
+        try:
+            scores.append(score(row))
+        except VllmParallelError as error:
+            unread.append(Unread(id=row.id, reason=str(error).split(";")[0]))
+    return scores, unread
 
 
 def score(launch: Launch, known: Coefficients | None = None) -> Score:
@@ -127,12 +141,9 @@ def _lie(launch: Launch) -> bool | None:
 def _pool(launch: Launch, sign: int) -> Pool | None:
     """The pool at one end of what the printed figures leave open."""
     available = tuple(_end(worker, sign) for worker in launch.workers)
-    if None in available or len(available) < launch.deployment.layout.pp:
+    if None in available:
         return None
-    try:
-        return Pool.of(launch.deployment, tuple(end for end in available if end is not None))
-    except VllmParallelError:
-        return None
+    return Pool.of(launch.deployment, tuple(end for end in available if end is not None))
 
 
 def _end(worker: Worker, sign: int) -> int | None:

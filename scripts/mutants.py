@@ -31,6 +31,7 @@ LISTS: Final = Path(__file__).resolve().with_suffix("")
 ANSWERS: Final = (  # of vLLM
     "tests/oracle/test_recorded.py",
     "tests/oracle/recorded",
+    "tests/oracle/parts",
     "tests/oracle/test_families_recorded.py",
     "tests/oracle/test_mixers_recorded.py",
     "tests/test_deployed_verdicts.py",
@@ -46,7 +47,12 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
     "sums": (
         *("tests/test_layout.py", "tests/test_kv.py", "tests/test_ledger.py"),
         *("tests/test_verdict.py", "tests/test_catalog.py", "tests/test_answers.py"),
-        *("tests/test_families.py", "tests/test_catalog_refusals.py", "tests/test_sparse.py"),
+        *(
+            "tests/test_families.py",
+            "tests/test_catalog_refusals.py",
+            "tests/test_sparse.py",
+            "tests/test_towers.py",
+        ),
         *("tests/test_deployment.py", "tests/test_mixers.py"),
         *("tests/test_graph.py", "tests/test_ranks.py", "tests/test_placement.py"),
     ),

@@ -17,7 +17,7 @@ PACKAGE: Final = "vllm_parallel"
 FLOOR_NAMES: Final = (
     "units errors provenance",
     "dtype",
-    "mixer positions extras",
+    "mixer positions extras tower",
     "term",
     "model layout cluster",
     "weight",

@@ -61,6 +61,9 @@ VALUES: Final[dict[str, tuple[object, ...]]] = {
     "api_server_count": (0, 4),
     "eplb_config": ({"num_redundant_experts": 3}, {"window_size": 5, "policy": "default"}),
     "kv_transfer_config": ({"kv_connector": "NixlConnector", "kv_role": "kv_both"},),
+    "language_model_only": (True, False),
+    "mm_encoder_tp_mode": ("weights", "data"),
+    "limit_mm_per_prompt": ({"image": 0}, {"image": 2, "video": 0, "audio": 1}),
     "speculative_config": ({"method": "ngram", "num_speculative_tokens": 2},),
 }
 

@@ -14,6 +14,7 @@ from vllm_parallel.errors import CatalogError
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import Indexer, LatentAttention, ModelConfig
+from vllm_parallel.shard import Shard
 
 INDEXED: Final[dict[str, object]] = LATENT | {
     "index_topk": 256,
@@ -80,9 +81,13 @@ def test_experts_of_the_families() -> None:
 
 def test_tables() -> None:
     """Asked: the indexer rotates in another order, and then has a table of its own."""
-    assert len(read("DeepseekV32", INDEXED).rotaries) == 2
-    assert len(read("GlmMoeDsa", INDEXED, indexer_rope_interleave=True).rotaries) == 1
-    assert len(read("Glm4MoeLite", LATENT, first_k_dense_replace=1).rotaries) == 1
+    for model, tables in (
+        (read("DeepseekV32", INDEXED), 2),
+        (read("GlmMoeDsa", INDEXED, indexer_rope_interleave=True), 1),
+        (read("Glm4MoeLite", LATENT, first_k_dense_replace=1), 1),
+    ):
+        held = Shard.of(Deployment(model=model, layout=Layout()), 0).buffer_bytes
+        assert held == tables * 4096 * 64 * 2 + 8 * 16, model.architecture
 
 
 def test_refusals() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.units import GIB
+
+if TYPE_CHECKING:  # its nouns would slow the start of every command
+    from vllm_parallel.tower import Tower
 
 SEQUENCE_PARALLEL_BACKENDS: Final = (
     "allgather_reducescatter", "deepep_high_throughput", "deepep_low_latency", "deepep_v2",
@@ -114,6 +117,11 @@ class Settings:
     max_logprobs: int | None = None
     kv_connector: str | None = None
     kv_role: str | None = None
+    language_model_only: bool = False
+    image_limit: int | None = None  # --limit-mm-per-prompt; None: 999
+    video_limit: int | None = None
+    audio_limit: int | None = None
+    mm_encoder_tp_mode: str = "weights"
     experts: ExpertSettings = field(default_factory=ExpertSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     balancing: LoadBalancing = field(default_factory=LoadBalancing)
@@ -168,6 +176,35 @@ class Deployment:
             return FLASHINFER_MLA_BLOCK
         quantised = self.settings.kv_cache_dtype in ("fp8", "fp8_e4m3")
         return FLASHMLA_BLOCK if quantised and architecture == HOPPER else DEFAULT_BLOCK
+
+    @property
+    def towers(self) -> tuple[Tower, ...]:
+        """Towers of the model that are built: for each some input may be asked for.
+
+        Source: vllm/model_executor/models/interfaces.py, _mark_tower_model (v0.32.0)
+        """
+        settings = self.settings
+        limits = {
+            "image": settings.image_limit,
+            "video": settings.video_limit,
+            "audio": settings.audio_limit,
+        }
+        if settings.language_model_only:
+            return ()
+        return tuple(
+            tower
+            for tower in self.model.towers
+            if any(limits[modality] != 0 for modality in tower.modalities)
+        )
+
+    @property
+    def deals_inputs(self) -> bool:
+        """Whether images and the like are dealt to the ranks, which hold the towers whole.
+
+        Source: vllm/config/model.py, ModelConfig.__post_init__ (v0.32.0)
+        """
+        asked = self.settings.mm_encoder_tp_mode == "data"
+        return asked and any(tower.deals for tower in self.model.towers)
 
     @property
     def sequence_parallel_experts(self) -> bool:

@@ -6,6 +6,7 @@ Names and shapes are those of vLLM's own parameters, so that a rank's list can b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from vllm_parallel.weight import Layer, Part, Split, Weight, whole
 
 if TYPE_CHECKING:  # few models have any
     from vllm_parallel.extras import Extra
+    from vllm_parallel.tower import Tower
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -34,6 +36,7 @@ class ModelGraph:
     norm: Layer
     head: Layer
     everywhere: Layer | None
+    towers: Mapping[Tower, Mapping[Layer, int]]  # each kind of layer, and how often
 
     @classmethod
     def of(cls, model: ModelConfig) -> ModelGraph:
@@ -90,7 +93,20 @@ def _graph(model: ModelConfig) -> ModelGraph:
         everywhere=None
         if ends is None
         else Layer("every stage", _own(ends.everywhere, storage), (), _own(ends.buffers, storage)),
+        towers=_towers(model) if model.towers else {},
     )
+
+
+def _towers(model: ModelConfig) -> Mapping[Tower, Mapping[Layer, int]]:
+    from vllm_parallel.layers.towers import tower_weights  # noqa: PLC0415  # as above
+
+    storage = Storage(hidden=model.hidden, dtype=model.dtype)
+    return {
+        tower: {
+            Layer(stack.name, tower_weights(stack, storage)): stack.count for stack in tower.stacks
+        }
+        for tower in model.towers
+    }
 
 
 def _own(extras: tuple[Extra, ...], storage: Storage) -> tuple[Weight, ...]:

@@ -22,6 +22,7 @@ class NormSpan(StrEnum):
 if TYPE_CHECKING:  # their nouns would slow the start of every command
     from vllm_parallel.extras import Ends, Extra
     from vllm_parallel.mixer import Mixer
+    from vllm_parallel.tower import Tower
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +219,7 @@ class ModelConfig:
     declared_experts: int = 0  # vLLM's test for "is this a MoE model"
     ends: Ends | None = None
     traits: Traits = Traits()
+    towers: tuple[Tower, ...] = ()
 
     @property
     def layers(self) -> int:

@@ -89,7 +89,8 @@ class Shard:
         layers = sum(count for attention, count in found if attention is not None)
         scales = layers * ATTENTION_SCALES * Dtype.FLOAT32.bytes
         registered = sum(buffer_bytes(layer, self.cut) * n for layer, n in self.layers.items())
-        return tables + scales + registered + self._expert_map_bytes
+        towers = sum(tower.buffer_bytes for tower in self.deployment.towers)
+        return tables + scales + registered + towers + self._expert_map_bytes
 
     @property
     def _expert_map_bytes(self) -> int:
@@ -114,7 +115,10 @@ def _layers(shard: Shard) -> dict[Layer, int]:
     last = shard.rank.pp == shard.deployment.layout.pp - 1
     ends = graph.ends(first=shard.rank.pp == 0, last=last)
     blocks = {graph.kinds[kind]: count for kind, count in shard.kinds.items()}
-    return blocks | dict.fromkeys(ends, 1)
+    layers = blocks | dict.fromkeys(ends, 1)
+    for tower in shard.deployment.towers:
+        layers |= graph.towers[tower]
+    return layers
 
 
 def _refuse_unsized(deployment: Deployment) -> None:
@@ -139,8 +143,9 @@ def cut_of(deployment: Deployment, rank: Rank) -> Cut:
     """
     layout, model = deployment.layout, deployment.model
     queries = layout.tp // layout.dcp if deployment.replicates_queries else None
+    dealt = deployment.deals_inputs
     if model.experts is None:
-        return Cut(tp=layout.tp, query_slices=queries)
+        return Cut(tp=layout.tp, query_slices=queries, copies_towers=dealt)
     local = local_experts(deployment, rank)
     shared = model.traits.sequence_parallel_experts and deployment.sequence_parallel_experts
     return Cut(
@@ -151,6 +156,7 @@ def cut_of(deployment: Deployment, rank: Rank) -> Cut:
         redundant_experts=deployment.settings.experts.redundant_experts,
         copies_shared=shared,
         copies_dense=shared and layout.pp == 1,
+        copies_towers=dealt,
     )
 
 

@@ -25,6 +25,7 @@ class Split(StrEnum):
     GROUPS = "over tp, copied where tp does not divide the groups"
     VOCABULARY = "padded to 64, over tp"
     SHARED = "over tp, copied under sequence-parallel experts"
+    TOWER = "over tp, copied where the inputs of a tower are dealt to ranks"
     TOKENS = "over tp, copied under sequence-parallel experts of one stage"
     EXPERTS = "whole experts over ep"
     EXPERT_WIDTH = "each expert over dp x pcp x tp, unless expert parallel"
@@ -45,6 +46,7 @@ class Cut:
     redundant_experts: int = 0
     copies_shared: bool = False
     copies_dense: bool = False
+    copies_towers: bool = False
 
     def width(self, split: Split) -> int:
         """How many ways this split cuts."""
@@ -53,14 +55,21 @@ class Cut:
                 return self.tp
             case Split.QUERIES | Split.REPLICA:
                 return self.query_slices or self.tp
-            case Split.SHARED:
-                return 1 if self.copies_shared else self.tp
-            case Split.TOKENS:
-                return 1 if self.copies_dense else self.tp
+            case Split.SHARED | Split.TOKENS | Split.TOWER:
+                return 1 if self._copies(split) else self.tp
             case Split.EXPERT_WIDTH:
                 return self.expert_slices
             case Split.COPY | Split.EXPERTS:
                 return 1
+
+    def _copies(self, split: Split) -> bool:
+        match split:
+            case Split.TOWER:
+                return self.copies_towers
+            case Split.TOKENS:
+                return self.copies_dense
+            case _:
+                return self.copies_shared
 
     def experts(self, count: int) -> int:
         """Whole experts on the rank, of a layer with so many."""

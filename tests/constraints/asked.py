@@ -117,6 +117,32 @@ def sparse() -> ModelConfig:
     return replace(plain, traits=replace(plain.traits, sparse_attention=True))
 
 
+def pictured(*, deep: int = 0, **keys: object) -> ModelConfig:
+    """A small model with a vision tower of 12 heads, whose inputs can be dealt to ranks."""
+    tower = {
+        "hidden_size": 192, "out_hidden_size": 1024, "intermediate_size": 768, "depth": 2,
+        "num_heads": 12, "num_position_embeddings": 64,
+        "deepstack_visual_indexes": list(range(deep)),
+    }  # fmt: skip
+    text = {
+        "vocab_size": 32000, "hidden_size": 1024, "intermediate_size": 2048,
+        "num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 8,
+        "max_position_embeddings": 8192,
+    }  # fmt: skip
+    config = {
+        "architectures": ["Qwen3VLForConditionalGeneration"],
+        "torch_dtype": "bfloat16",
+        "text_config": text,
+        "vision_config": tower | keys,
+    }
+    return replace(load_model(config), name="pictured")
+
+
+def seeing_latent() -> ModelConfig:
+    """The small model with latent attention, and the tower of the one above."""
+    return replace(latent("seeing"), towers=pictured().towers)
+
+
 def without_pipeline() -> ModelConfig:
     """A model that cannot be cut into stages: no family of the catalog is so."""
     plain = llama("one-piece")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.constraints.asked import Case, sparse
+from tests.constraints.asked import Case, pictured, seeing_latent, sparse
 
 SPARSE: Final = sparse()
 FP8: Final = {"kv_cache_dtype": "fp8"}
@@ -40,6 +40,51 @@ PLAN_CASES: Final = (
             fix=f"use --decode-context-parallel-size 1: {name} has windowed layers",
         )
         for name in ("mistral-sw-7b", "llama4-mini")
+    ),
+    *(
+        Case(
+            rule="tower-divides-by-tp",
+            model=pictured(**keys),
+            fails={"tp": tp},
+            passes=(
+                {"tp": 4},
+                {"tp": tp, "mm_encoder_tp_mode": "data"},
+                {"tp": tp, "language_model_only": True},
+                {"tp": tp, "limit_mm_per_prompt": {"image": 0, "video": 0}},
+            ),
+            says=f"{units} is not divisible by {tp}",
+            fix="use a --tensor-parallel-size that divides the tower, --language-model-only, or "
+            "where the model supports it --mm-encoder-tp-mode data",
+        )
+        for keys, tp, units in (
+            ({}, 8, 12),
+            ({"num_heads": 16, "intermediate_size": 1028}, 8, 1028),
+        )
+    ),
+    Case(
+        rule="tower-divides-by-tp",  # one modality is enough for the tower
+        model=pictured(),
+        fails={"tp": 8, "limit_mm_per_prompt": {"image": 0}},
+        passes=({"tp": 2},),
+        says="12 is not divisible by 8",
+        fix="use a --tensor-parallel-size that divides the tower, --language-model-only, or where "
+        "the model supports it --mm-encoder-tp-mode data",
+    ),
+    Case(
+        rule="stage-after-deepstack",
+        model=pictured(deep=3),
+        fails={"pp": 4},
+        passes=({"pp": 2}, {"pp": 1}),
+        says="start_layer should be greater than or equal to len(deepstack_visual_indexes)",
+        fix="use fewer pipeline stages: the first has to hold every layer that takes features",
+    ),
+    Case(
+        rule="pcp-without-towers",
+        model=seeing_latent(),
+        fails={"tp": 4, "pcp": 2},
+        passes=({"tp": 4}, {"tp": 4, "pcp": 2, "language_model_only": True}),
+        says="MRV2 PCP does not support MM inputs yet.",
+        fix="add --language-model-only",
     ),
     Case(
         rule="pcp-without-lora",

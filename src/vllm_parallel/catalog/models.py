@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from vllm_parallel.catalog.families import FAMILIES, reader_of
+from vllm_parallel.catalog.families import FAMILIES, is_multimodal, reader_of
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, on_one_line, shortened
@@ -96,14 +96,9 @@ def read_config(config: JsonObject, name: str, *, as_bf16: bool) -> ModelConfig:
             problem=f"is quantised with {shortened(method)}, which is not modelled",
             fix="ask for its unquantised twin with --as-bf16",
         )
-    if outer.has("vision_config"):
-        raise CatalogError(
-            subject=name,
-            problem="has a vision tower, which is not modelled",
-            fix="leave vision_config out to size the text part alone",
-        )
     text = config.get("text_config")
-    inner = text if isinstance(text, Mapping) else {}
+    whole = is_multimodal(architecture)  # its reader tells the parts apart itself
+    inner = text if isinstance(text, Mapping) and not whole else {}
     model = reader(Keys(name, {**config, **inner, "architecture": architecture}))
     return replace(model, left_out=method)
 

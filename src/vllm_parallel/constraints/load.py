@@ -10,6 +10,7 @@ from vllm_parallel.constraints.balancing import counted_engines, local_engines, 
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test, divisors
 from vllm_parallel.constraints.mixers import MIXER_RULES
 from vllm_parallel.constraints.sparse import SPARSE_RULES
+from vllm_parallel.constraints.towers import LATE_TOWER_RULES, TOWER_RULES
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
@@ -208,6 +209,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source="vllm/config/parallel.py, nnodes_within_dp",
         known=Known.RAISED,
     ),
+    *TOWER_RULES,
     load_rule(
         name="windows-on-all-layers",
         broken=lambda d: d.model.traits.window_from is not None,
@@ -352,6 +354,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source="vllm/model_executor/models/glm4_moe.py, Glm4MoeForCausalLM",
         known=Known.RECORDED,
     ),
+    *LATE_TOWER_RULES,
     bare_assert(
         name="redundant-experts-cap",
         broken=lambda d: d.settings.experts.redundant_experts > MAX_REDUNDANT_EXPERTS,
@@ -369,6 +372,12 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source="vllm/v1/kv_cache_interface.py, SlidingWindowSpec",
         known=Known.RECORDED,
         bare=True,
+    ),
+    pcp_rule(
+        name="pcp-without-towers",
+        broken=with_pcp(lambda d: bool(d.towers)),
+        says="MRV2 PCP does not support MM inputs yet.",
+        fix="add --language-model-only",
     ),
     pcp_rule(
         name="pcp-without-lora",

@@ -44,6 +44,8 @@ FIELDS: Final[dict[str, tuple[str, str, type]]] = {
     "scheduling_policy": ("settings", "scheduling_policy", str),
     "max_logprobs": ("settings", "max_logprobs", int),
     "enable_lora": ("settings", "lora", bool),
+    "language_model_only": ("settings", "language_model_only", bool),
+    "mm_encoder_tp_mode": ("settings", "mm_encoder_tp_mode", str),
     "enforce_eager": ("settings", "enforce_eager", bool),
     "all2all_backend": ("experts", "all2all_backend", str),
     "expert_placement_strategy": ("experts", "placement", str),
@@ -83,11 +85,18 @@ OBJECTS: Final[dict[str, dict[str, tuple[str, str, type]]]] = {
         "kv_connector": ("settings", "kv_connector", str),
         "kv_role": ("settings", "kv_role", str),
     },
+    "limit_mm_per_prompt": {
+        "image": ("settings", "image_limit", int),
+        "video": ("settings", "video_limit", int),
+        "audio": ("settings", "audio_limit", int),
+    },
     "speculative_config": {
         "method": ("settings", "speculative_method", str),
         "num_speculative_tokens": ("settings", "speculative_tokens", int),
     },
 }
+
+COUNTED: Final = ("limit_mm_per_prompt",)  # a number, or an object with one as its `count`
 
 # They change weights, cache or groups in ways that are not modelled: refused, never ignored.
 UNMODELLED: Final = frozenset(
@@ -95,10 +104,11 @@ UNMODELLED: Final = frozenset(
     attention_backend attention_config compilation_config cpu_offload_gb cpu_offload_params
     diffusion_config disable_hybrid_kv_cache_manager disable_sliding_window enable_hc_sp
     engram_config hf_overrides kv_cache_dtype_skip_layers kv_offloading_size
-    kv_sharing_fast_prefill language_model_only mamba_block_size mamba_cache_dtype
+    kv_sharing_fast_prefill mamba_block_size mm_encoder_only mamba_cache_dtype
     mamba_cache_mode mamba_config mamba_ssm_cache_dtype model_class_overrides offload_backend
     offload_group_size offload_num_in_group offload_params offload_prefetch_step quantization
     quantization_config spec_method spec_model spec_tokens swa_bounded_replay ubatch_size
+    video_pruning_rate
     """.split()
 )
 NOUNS: Final = {
@@ -179,8 +189,11 @@ def _place(name: str, value: object, fields: dict[str, dict[str, object]]) -> No
         if not isinstance(value, Mapping):
             raise _wrong(name, value, "an object")
         for key, (noun, field, kind) in OBJECTS[name].items():
-            if value.get(key) is not None:
-                fields.setdefault(noun, {})[field] = _typed(f"{name}.{key}", value[key], kind)
+            item = value.get(key)
+            if name in COUNTED and isinstance(item, Mapping):
+                item = item.get("count")
+            if item is not None:
+                fields.setdefault(noun, {})[field] = _typed(f"{name}.{key}", item, kind)
     elif name in UNMODELLED:
         raise ParseError(
             place=name, problem="is not modelled", fix="leave it out: it would change the sizes"

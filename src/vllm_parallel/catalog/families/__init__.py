@@ -14,7 +14,7 @@ from typing import Final
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.model import ModelConfig
 
-__all__ = ["FAMILIES", "Reader", "reader_of"]
+__all__ = ["FAMILIES", "Reader", "is_multimodal", "reader_of"]
 
 Reader = Callable[[Keys], ModelConfig]
 FAMILIES: Final[Mapping[str, str]] = {  # architecture: module here, and its function
@@ -37,7 +37,18 @@ FAMILIES: Final[Mapping[str, str]] = {  # architecture: module here, and its fun
     "Glm4MoeLiteForCausalLM": "latent.read_glm4_moe_lite",
     "GptOssForCausalLM": "hybrid.read_gpt_oss",
     "Llama4ForCausalLM": "hybrid.read_llama4",
-    "Llama4ForConditionalGeneration": "hybrid.read_llama4",
+    "Llama4ForConditionalGeneration": "multimodal.read_llama4",
+    "Gemma3ForConditionalGeneration": "multimodal.read_gemma3",
+    "LlavaForConditionalGeneration": "multimodal.read_llava",
+    "LlavaNextForConditionalGeneration": "multimodal.read_llava_next",
+    "Mistral3ForConditionalGeneration": "multimodal.read_mistral3",
+    "Qwen2VLForConditionalGeneration": "multimodal.read_qwen2_vl",
+    "Qwen2_5_VLForConditionalGeneration": "multimodal.read_qwen2_5_vl",
+    "Qwen3VLForConditionalGeneration": "multimodal.read_qwen3_vl",
+    "Qwen3VLMoeForConditionalGeneration": "multimodal.read_qwen3_vl_moe",
+    "Glm4vForConditionalGeneration": "multimodal.read_glm4v",
+    "Glm4vMoeForConditionalGeneration": "multimodal.read_glm4v_moe",
+    "KimiVLForConditionalGeneration": "multimodal.read_kimi_vl",
     "FalconH1ForCausalLM": "mamba.read_falcon_h1",
     "GraniteMoeHybridForCausalLM": "mamba.read_granite_hybrid",
     "JambaForCausalLM": "mamba.read_jamba",
@@ -46,6 +57,15 @@ FAMILIES: Final[Mapping[str, str]] = {  # architecture: module here, and its fun
     "FalconMambaForCausalLM": "attention_free.read_mamba",
     "Mamba2ForCausalLM": "attention_free.read_mamba2",
 }
+
+
+def is_multimodal(architecture: str) -> bool:
+    """Whether a family joins towers to a language model, and reads a config part by part.
+
+    >>> is_multimodal("Llama4ForCausalLM"), is_multimodal("Llama4ForConditionalGeneration")
+    (False, True)
+    """
+    return FAMILIES[architecture].startswith("multimodal.")
 
 
 def reader_of(architecture: str) -> Reader | None:

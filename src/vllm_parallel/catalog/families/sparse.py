@@ -10,6 +10,7 @@ from vllm_parallel.catalog.families.latent import Defaults, latent, mixed_mlps
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_yarn
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.extras import Ends, Extra
 from vllm_parallel.model import Block, DenseMlp, Indexer, Mlp, ModelConfig, Traits
 
 GLM_DSA: Final = {"q_lora_rank": 2048, "index_topk": 2048, "index_head_dim": 128,
@@ -48,7 +49,8 @@ def read_deepseek_v32(keys: Keys) -> ModelConfig:
     table = read_yarn(keys, attention.rope_dim)
     model = whole_model(keys, blocks, table, traits)
     alike = keys.flag("indexer_rope_interleave")  # get_rope then returns the same table twice
-    return model if alike else replace(model, rotaries=(table, table))
+    second = Extra(name="indexer_rope_emb.cos_sin_cache", rows=table.positions, columns=table.dim)
+    return model if alike else replace(model, ends=Ends(buffers=(second,)))
 
 
 def read_glm_moe_dsa(keys: Keys) -> ModelConfig:

@@ -29,10 +29,13 @@ Left = tuple[str, int]  # what a figure says something of, and the bytes it leav
 def refit(launches: Iterable[Launch]) -> Coefficients:
     """Coefficients that leave nothing over on average, each model counted once.
 
-    Where no launch says anything of one, it takes its nearest kin.
+    Where no launch says anything of one, it takes its nearest kin. A model that profiles a tower
+    has a peak of another kind, and says nothing.
     """
     found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for launch in launches:
+        if launch.deployment.towers:
+            continue
         for name, left in unexplained(launch):
             found[name][launch.base_model].append(left)
     means = {name: round(fmean(map(fmean, by.values()))) for name, by in found.items()}

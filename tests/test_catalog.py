@@ -29,6 +29,7 @@ QUANTISED: Final = {
     "deepseek-r1": "fp8",
     "deepseek-v3": "fp8",
     "gpt-oss-120b": "mxfp4",
+    "gpt-oss-20b": "mxfp4",
     "kimi-k2": "fp8",
 }
 GIVEN: Final = "the given config"
@@ -91,7 +92,7 @@ def test_every_model(name: str) -> None:
 
 def test_the_catalog_is_not_empty() -> None:
     assert model_names() == sorted(model_names())
-    assert len(model_names()) >= 14
+    assert len(model_names()) >= 35
     assert set(QUANTISED) <= set(model_names())
 
 

@@ -92,7 +92,6 @@ def test_guide(capsys: Streams) -> None:
     "words, says",
     [
         (["serve", "a/b", "-tp", "8"], "model 'a/b' is not known; give its config.json, or name"),
-        (["serve", "-tp", "8"], "model 'Qwen/Qwen3-0.6B' is not known"),
         (["serve", "a/b", "--sede", "1"], "--sede is no option of vllm serve; did you mean --seed"),
         (["serve", LLAMA, "--prot", "1", "--hots", "x"], "did you mean --port? | --hots is"),
         (["serve", LLAMA, "--dtype", "fp16"], "--dtype is 'fp16', which is none of auto"),
@@ -210,6 +209,12 @@ def test_call_that_cannot_be_read(capsys: Streams, words: list[str], says: str |
     assert captured.err.count("\n") <= 1
 
 
+def test_vllm_names_a_model_itself(capsys: Streams) -> None:
+    """Without one the command serves the default of its options."""
+    assert main(["check", "--json", "--", "vllm", "serve", "-tp", "8"]) == 0
+    assert rows(capsys)[0]["ranks"][0]["kv_layers"] == load_model("qwen3-0.6b").layers
+
+
 def test_options_behind_the_dashes_are_left_alone(capsys: Streams) -> None:
     """Keys keep their underscores; `--json` behind `--` is vLLM's, which has none."""
     words = ["--eplb-config.window_size", "9", "--tensor_parallel_size=2"]
@@ -230,7 +235,7 @@ def test_names_of_the_hub() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["Qwen/Qwen3-32B-FP8", "Qwen/Qwen3-235B-A22B-Instruct-2507", "", "x" * 5000]
+    "word", ["Qwen/Qwen3-32B-FP8", "Qwen/Qwen3-4B-Instruct-2507", "", "x" * 5000]
 )
 def test_unknown_model(word: str) -> None:
     """A longer context or other weights are another model."""

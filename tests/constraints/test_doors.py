@@ -20,10 +20,19 @@ from vllm_parallel.errors import LayoutError, VllmParallelError
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.model import ModelConfig
 
-FAMILIES: Final = (
+USUAL: Final = (
     "llama-3.1-8b", "qwen3-32b", "qwen2-sw", "mistral-sw-7b", "mixtral-8x7b", "qwen3-30b-a3b",
     "glm-4.5", "deepseek-v2-lite", "deepseek-v3", "gpt-oss-120b", "llama-4-maverick",
 )  # fmt: skip
+
+
+def one_of_each_other() -> list[str]:
+    """The first model of the catalog of each architecture that is not among the usual."""
+    firsts = {load_model(name, as_bf16=True).architecture: name for name in model_names()[::-1]}
+    return sorted(set(firsts.values()) - {firsts.get(model(name).architecture) for name in USUAL})
+
+
+FAMILIES: Final = (*USUAL, *one_of_each_other())
 
 
 def test_the_families_are_those_of_the_catalog() -> None:

@@ -34,6 +34,7 @@ ANSWERS: Final = (  # of vLLM
     "tests/oracle/parts",
     "tests/oracle/test_families_recorded.py",
     "tests/oracle/test_mixers_recorded.py",
+    "tests/oracle/test_quantised_recorded.py",
     "tests/test_deployed_verdicts.py",
 )
 STAGES: Final[dict[str, tuple[str, ...]]] = {

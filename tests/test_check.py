@@ -97,7 +97,6 @@ def test_guide(capsys: Streams) -> None:
         (["serve", LLAMA, "--dtype", "fp16"], "--dtype is 'fp16', which is none of auto"),
         (["serve", LLAMA, "--quantization", "fp8"], "quantization is not modelled"),
         (["serve", LLAMA, "--config", "a.yaml"], "--config adds options of a.yaml"),
-        (["serve", "deepseek-r1"], "quantised with 'fp8'"),
         (["serve", LLAMA, "-tp", "99999999999"], "at most"),
         (["bench", "serve", "--num-promts", "8"], "did you mean --num-prompts"),
     ],

@@ -177,7 +177,6 @@ def test_options_of_every_kind(capsys: Streams) -> None:
         ),
         (("plan", LLAMA, "--quantization", "fp8"), "quantization is not modelled"),
         (("plan", "no-such-model"), "model 'no-such-model' is neither in the catalog nor a file"),
-        (("plan", "kimi-k2"), "kimi-k2 is quantised with 'fp8'"),
         (("plan", LLAMA, "-tp", "1000000000"), "is 1000000000; at most"),
         (("plan", LLAMA, "-dp", "131072", "--json"), "131072 ranks, too many to list"),
         (("plan", LLAMA, "--json=1"), "--json"),

@@ -71,7 +71,7 @@ def test_loaded_bytes() -> None:
     model = load_model("deepseek-v2-lite")
     ledger = Ledger.of(Shard.of(Deployment(model=model, layout=ONE), 0))
     shard = ledger.shard
-    held = shard.weight_bytes + shard.buffer_bytes + shard.post_load_bytes
+    held = shard.weight_bytes + shard.buffer_bytes + shard.copy_bytes
     assert ledger.loaded_bytes == held + 26 * 2**20 + 2**19
 
 

@@ -21,9 +21,9 @@ def test_ask() -> None:
 
 
 def test_as_bf16() -> None:
-    text = error(model="kimi-k2")
-    assert text.startswith("kimi-k2 is quantised with 'fp8', which is not modelled; ask for its un")
-    assert said("kimi-k2", as_bf16=True, ask=["verdict"])["verdict"]["accepted"]
+    held, twin = (said("kimi-k2", as_bf16=bf16, rank=0)["ranks"][0] for bf16 in (False, True))
+    assert held["weight_bytes"] < twin["weight_bytes"]
+    assert (held["post_load_bytes"], twin["post_load_bytes"]) == (None, 61 * 16 * 2**20)
     assert said(as_bf16=True) == said()
     assert error(as_bf16=1) == "as_bf16 is 1; give true or false"
     assert error(as_bf16="yes") == "as_bf16 is 'yes'; give true or false"

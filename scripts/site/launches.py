@@ -23,6 +23,7 @@ from vllm_parallel import (
 )
 from vllm_parallel.catalog import with_dtype
 from vllm_parallel.cluster import Cluster
+from vllm_parallel.shard import Shard
 from vllm_parallel.units import GIB
 
 Json = Mapping[str, object]
@@ -112,6 +113,12 @@ def _deployment(row: Json, layout: Layout, configs: Path) -> Deployment:
             fix="weights quantised while they load are not modelled",
         )
     model = with_dtype(load_model(config), str(row["dtype"]))
+    if any(scheme.tiled for kind in model.kinds for _, scheme in kind.schemes):
+        raise CatalogError(
+            subject=str(row["config"]),
+            problem="has experts that a kernel stores anew with padding of its own",
+            fix="bytes after such kernels are not modelled",
+        )
     utilization = row["gpu_memory_utilization"]
     settings = Settings(
         max_model_len=_whole(row, "max_model_len"),
@@ -124,7 +131,9 @@ def _deployment(row: Json, layout: Layout, configs: Path) -> Deployment:
         prefix_caching=bool(row["enable_prefix_caching"]),
     )
     cluster = Cluster(gpu=load_gpu(str(row.get("gpu", GPU))))
-    return Deployment(model=model, layout=layout, settings=settings, cluster=cluster)
+    deployment = Deployment(model=model, layout=layout, settings=settings, cluster=cluster)
+    Shard.of(deployment, 0)  # what cannot be sized says so
+    return deployment
 
 
 def _workers(row: Json, layout: Layout) -> tuple[Worker, ...]:

@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 from vllm_parallel.catalog import load_gpu, load_model, with_dtype
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.constraints import Stage
+from vllm_parallel.cuts import local_experts
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.engine import Arguments, nearest
 from vllm_parallel.engine.arguments import MAX_NUMBER
@@ -20,7 +21,7 @@ from vllm_parallel.errors import ParseError, VllmParallelError, shortened
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.ranks import Group, Rank, rank_lists
-from vllm_parallel.shard import Shard, local_experts
+from vllm_parallel.shard import Shard
 from vllm_parallel.verdict import Verdict
 
 Json = Mapping[str, object]

@@ -174,7 +174,7 @@ class Deployment:
             return FLASHMLA_BLOCK
         if architecture in BLACKWELL:
             return FLASHINFER_MLA_BLOCK
-        quantised = self.settings.kv_cache_dtype in ("fp8", "fp8_e4m3")
+        quantised = self.kv_cache_dtype in ("fp8", "fp8_e4m3")
         return FLASHMLA_BLOCK if quantised and architecture == HOPPER else DEFAULT_BLOCK
 
     @property
@@ -205,6 +205,16 @@ class Deployment:
         """
         asked = self.settings.mm_encoder_tp_mode == "data"
         return asked and any(tower.deals for tower in self.model.towers)
+
+    @property
+    def kv_cache_dtype(self) -> str:
+        """vLLM's word for the cache's dtype: as asked, else what a quantised checkpoint says.
+
+        Source: vllm/utils/torch_utils.py, resolve_kv_cache_dtype_string (v0.32.0)
+        """
+        asked, quantisation = self.settings.kv_cache_dtype, self.model.quantisation
+        told = quantisation.kv_cache_dtype if quantisation is not None else None
+        return told if asked == "auto" and told is not None else asked
 
     @property
     def sequence_parallel_experts(self) -> bool:

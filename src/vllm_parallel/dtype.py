@@ -16,15 +16,20 @@ class Dtype(StrEnum):
     BFLOAT16 = "bfloat16"
     FLOAT16 = "float16"
     FLOAT8_E4M3 = "float8_e4m3fn"
+    INT64 = "int64"
     INT32 = "int32"
+    INT8 = "int8"
+    UINT8 = "uint8"
 
     @property
     def bytes(self) -> int:
         """Bytes of one element."""
         match self:
+            case Dtype.INT64:
+                return 8
             case Dtype.FLOAT32 | Dtype.INT32:
                 return 4
             case Dtype.BFLOAT16 | Dtype.FLOAT16:
                 return 2
-            case Dtype.FLOAT8_E4M3:
+            case Dtype.FLOAT8_E4M3 | Dtype.INT8 | Dtype.UINT8:
                 return 1

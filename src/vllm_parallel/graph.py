@@ -59,7 +59,9 @@ class ModelGraph:
         layers = [] if self.everywhere is None else [self.everywhere]
         layers += [self.embedding] if first or (last and tied) else []
         if last:
-            layers += [self.norm] if tied else [self.norm, self.head]
+            quantisation = self.model.quantisation
+            own = not tied or (quantisation is not None and quantisation.head is not None)
+            layers += [self.norm, self.head] if own else [self.norm]
         return tuple(layers)
 
 
@@ -69,9 +71,11 @@ def _graph(model: ModelConfig) -> ModelGraph:
     vocabulary = (Part(model.vocab, 1, Split.VOCABULARY, "rows of the padded vocabulary"),)
     table = (vocabulary, whole(model.hidden))
     norms = ("norm",) if ends is None else ends.norms
-    head = [Weight("lm_head.weight", table, model.dtype)]
-    if ends is not None and ends.head_bias:
-        head.append(Weight("lm_head.bias", (vocabulary,), model.dtype))
+    scheme = model.quantisation and model.quantisation.head
+    heads = replace(storage, schemes=(("lm_head", scheme),)) if scheme else storage
+    head = heads.linear("lm_head", *table, bias=ends is not None and ends.head_bias)
+    if model.tied and scheme:  # it takes the embedding for its weight, and keeps the scales
+        head = [weight for weight in head if weight.name != "lm_head.weight"]
     return ModelGraph(
         model=model,
         embedding=Layer(
@@ -82,7 +86,11 @@ def _graph(model: ModelConfig) -> ModelGraph:
             ),
         ),
         kinds=tuple(
-            _block(f"block {kind}", block, replace(storage, names=block.names))
+            _block(
+                f"block {kind}",
+                block,
+                replace(storage, names=block.names, schemes=block.schemes),
+            )
             for kind, block in enumerate(model.kinds)
         ),
         norm=Layer(

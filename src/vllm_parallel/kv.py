@@ -225,7 +225,7 @@ def _spec(block: Block, deployment: Deployment) -> KvSpec:
 
 
 def _cache_dtype(deployment: Deployment) -> Dtype:
-    asked = deployment.settings.kv_cache_dtype
+    asked = deployment.kv_cache_dtype
     if asked == "auto":
         return deployment.model.dtype
     if asked not in KV_DTYPES:

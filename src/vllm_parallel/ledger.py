@@ -39,7 +39,7 @@ class Ledger:
         held = (
             ("weights", shard.weight_bytes, "parameters as vLLM builds them"),
             ("buffers", shard.buffer_bytes, "rotary tables, attention scales, expert maps"),
-            ("copies after loading", shard.post_load_bytes, COPIES),
+            ("copies after loading", shard.copy_bytes, COPIES),
         )
         terms = tuple(
             Term(
@@ -65,7 +65,7 @@ class Ledger:
         Source: vllm/utils/mem_utils.py, DeviceMemoryProfiler (v0.32.0)
         """
         shard = self.shard
-        held = shard.weight_bytes + shard.buffer_bytes + shard.post_load_bytes
+        held = shard.weight_bytes + shard.buffer_bytes + shard.copy_bytes
         return held + rounding_bytes(shard, whole_segments=False)
 
     @property

@@ -22,6 +22,7 @@ class NormSpan(StrEnum):
 if TYPE_CHECKING:  # their nouns would slow the start of every command
     from vllm_parallel.extras import Ends, Extra
     from vllm_parallel.mixer import Mixer
+    from vllm_parallel.scheme import Quantisation, Scheme
     from vllm_parallel.tower import Tower
 
 
@@ -163,7 +164,8 @@ class Block:
 
     A mixer stands in place of attention or beside it. `norms` are its norms over the hidden
     size, by the names that the family gives them; `names` what the family calls a part that has
-    another name elsewhere, old and new. `buffers` are registered beside the weights.
+    another name elsewhere, old and new. `buffers` are registered beside the weights. `schemes`
+    say how its quantised layers are stored, by the family's names.
     """
 
     attention: Attention | None
@@ -174,6 +176,7 @@ class Block:
     names: tuple[tuple[str, str], ...] = ()
     extras: tuple[Extra, ...] = ()
     buffers: tuple[Extra, ...] = ()
+    schemes: tuple[tuple[str, Scheme], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +219,7 @@ class ModelConfig:
     rotaries: tuple[Rotary, ...]
     context: ContextLimit
     left_out: str | None = None  # the quantisation that was asked to be left out
+    quantisation: Quantisation | None = None
     declared_experts: int = 0  # vLLM's test for "is this a MoE model"
     ends: Ends | None = None
     traits: Traits = Traits()

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from vllm_parallel.cuts import cut_of
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.graph import ModelGraph
-from vllm_parallel.layout import experts_on, pipeline_bounds
+from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import Experts
 from vllm_parallel.ranks import Rank
 from vllm_parallel.weight import Cut, Layer, buffer_bytes, copy_bytes, weight_bytes
+
+if TYPE_CHECKING:
+    from vllm_parallel.scheme import Quantisation
 
 ATTENTION_SCALES: Final = 4  # q, k, v and probability scale of each attention layer, fp32
 
@@ -72,9 +76,14 @@ class Shard:
         return sum(weight_bytes(layer, self.cut) * n for layer, n in self.layers.items())
 
     @property
-    def post_load_bytes(self) -> int:
-        """Bytes of the copies that loading adds (latent attention keeps two)."""
+    def copy_bytes(self) -> int:
+        """Bytes of the copies that loading makes (latent attention keeps two)."""
         return sum(copy_bytes(layer, self.cut) * n for layer, n in self.layers.items())
+
+    @property
+    def post_load_bytes(self) -> int | None:
+        """Bytes that loading adds; None where a kernel stores quantised weights in its own way."""
+        return self.copy_bytes if self.deployment.model.quantisation is None else None
 
     @property
     def buffer_bytes(self) -> int:
@@ -123,7 +132,9 @@ def _layers(shard: Shard) -> dict[Layer, int]:
 
 def _refuse_unsized(deployment: Deployment) -> None:
     """Weights that would be left out silently are refused instead."""
-    settings = deployment.settings
+    settings, quantisation = deployment.settings, deployment.model.quantisation
+    if quantisation is not None:
+        _refuse_unknown_layouts(deployment, quantisation)
     if settings.lora:
         raise CatalogError(
             subject="--enable-lora", problem="adds weights that are not modelled", fix="drop it"
@@ -136,37 +147,19 @@ def _refuse_unsized(deployment: Deployment) -> None:
         )
 
 
-def cut_of(deployment: Deployment, rank: Rank) -> Cut:
-    """The widths that cut a rank's weights.
-
-    Source: vllm/model_executor/layers/fused_moe/config.py, FusedMoEParallelConfig.make (v0.32.0)
-    """
-    layout, model = deployment.layout, deployment.model
-    queries = layout.tp // layout.dcp if deployment.replicates_queries else None
-    dealt = deployment.deals_inputs
-    if model.experts is None:
-        return Cut(tp=layout.tp, query_slices=queries, copies_towers=dealt)
-    local = local_experts(deployment, rank)
-    shared = model.traits.sequence_parallel_experts and deployment.sequence_parallel_experts
-    return Cut(
-        tp=layout.tp,
-        query_slices=queries,
-        expert_slices=layout.expert_width if local is None else 1,
-        local_experts=local,
-        redundant_experts=deployment.settings.experts.redundant_experts,
-        copies_shared=shared,
-        copies_dense=shared and layout.pp == 1,
-        copies_towers=dealt,
-    )
-
-
-def local_experts(deployment: Deployment, rank: Rank) -> int | None:
-    """Whole experts of each layer on a rank, None where every rank holds slices of all.
-
-    Ranks that agree on this and on the stage hold the same bytes.
-    """
-    layout, experts = deployment.layout, deployment.model.experts
-    if experts is None or not layout.expert_parallel or layout.expert_width == 1:
-        return None
-    physical = experts.count + deployment.settings.experts.redundant_experts
-    return experts_on(physical, layout.expert_width, rank.expert_rank(layout))
+def _refuse_unknown_layouts(deployment: Deployment, quantisation: Quantisation) -> None:
+    """Quantised weights that vLLM would not build, or on a GPU where nobody asked it."""
+    model, gpu = deployment.model, deployment.cluster.gpu
+    refused = quantisation.refused_at_config or quantisation.refused_at_load
+    if refused is not None:
+        raise CatalogError(
+            subject=model.name,
+            problem="has quantised weights that vLLM does not build",
+            fix=refused,
+        )
+    if gpu is not None and not gpu.architecture.isdigit():
+        raise CatalogError(
+            subject=model.name,
+            problem=f"is quantised, which is not modelled on a {gpu.label}",
+            fix="take an NVIDIA GPU, or ask for its unquantised twin with --as-bf16",
+        )

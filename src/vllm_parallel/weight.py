@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from math import prod
-from typing import Final
+from typing import Final, Protocol
 
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.units import exact_div, round_up
@@ -45,6 +45,7 @@ class Cut:
     local_experts: int | None = None
     redundant_experts: int = 0
     copies_shared: bool = False
+    expert_tile: tuple[int, int] = (1, 1)  # width and hidden size that a kernel pads experts to
     copies_dense: bool = False
     copies_towers: bool = False
 
@@ -119,17 +120,36 @@ def whole(count: int) -> tuple[Part, ...]:
     return (Part(count),)
 
 
+class Extent(Protocol):
+    """A piece of a dimension."""
+
+    def length(self, cut: Cut) -> int:
+        """Elements of the piece on one rank."""
+
+
+Dimension = tuple[Extent, ...]  # pieces, one after the other
+
+
+def extent(dimension: Dimension, cut: Cut) -> int:
+    """Elements of a dimension on one rank.
+
+    >>> extent((Part(8), Part(4)), Cut())
+    12
+    """
+    return sum(piece.length(cut) for piece in dimension)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Weight:
     """One parameter of a layer; a dimension may hold several parts, one after the other."""
 
     name: str
-    dimensions: tuple[tuple[Part, ...], ...]
+    dimensions: tuple[Dimension, ...]
     dtype: Dtype
 
     def shape(self, cut: Cut) -> tuple[int, ...]:
         """Shape on a rank cut so."""
-        return tuple(sum(part.length(cut) for part in parts) for parts in self.dimensions)
+        return tuple(extent(dimension, cut) for dimension in self.dimensions)
 
     def bytes(self, cut: Cut) -> int:
         """Bytes on a rank cut so."""

@@ -17,6 +17,7 @@ from tests.constraints.mixer_cases import MIXER_CONFIG_CASES, MIXER_LOAD_CASES
 from tests.constraints.model_cases import MODEL_CASES
 from tests.constraints.parallel_cases import PARALLEL_CASES
 from tests.constraints.plan_cases import PLAN_CASES
+from tests.constraints.quantised_cases import QUANTISED_CONFIG_CASES, QUANTISED_LOAD_CASES
 from vllm_parallel.constraints import RULES, Constraint, Known, Stage, check, violations
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.verdict import MEMORY_RULES, StageRoom
@@ -30,8 +31,9 @@ TABLES: Final = {
         *MODEL_CASES,
         *FEATURE_CASES,
         *MIXER_CONFIG_CASES,
+        *QUANTISED_CONFIG_CASES,
     ),
-    Stage.LOAD: (*BUILD_CASES, *PLAN_CASES, *MIXER_LOAD_CASES),
+    Stage.LOAD: (*BUILD_CASES, *PLAN_CASES, *MIXER_LOAD_CASES, *QUANTISED_LOAD_CASES),
 }
 CASES: Final = [case for table in TABLES.values() for case in table]
 ALL: Final[tuple[Constraint[Deployment] | Constraint[StageRoom], ...]] = (*RULES, *MEMORY_RULES)
@@ -63,7 +65,8 @@ def test_every_rule_says_how_it_is_known() -> None:
 
 # vLLM dies of an assert or of an accident without a sentence of its own, or of one too long.
 BARE: Final = {
-    "dcp-without-windows", "expert-width-divides", "kv-heads-divide-by-tp",
+    "dcp-without-windows", "expert-width-divides", "experts-unbuildable", "halved-groups",
+    "kv-heads-divide-by-tp", "packed-experts-kernel", "packed-kernel",
     "mixer-divides-by-tp", "mla-prefill-dimensions", "mlp-divides-by-tp", "pcp-attention-backend",
     "redundant-experts-cap", "sparse-block-size", "stages-at-most-layers",
     "world-divides-experts",

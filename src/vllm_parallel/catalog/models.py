@@ -89,27 +89,27 @@ def read_config(config: JsonObject, name: str, *, as_bf16: bool) -> ModelConfig:
             problem=f"is a {shortened(architecture)}, which is not modelled",
             fix=f"its layers are needed as a family; modelled are {', '.join(FAMILIES)}",
         )
-    method = _quantisation(outer)
-    if method is not None and not as_bf16:
-        raise CatalogError(
-            subject=name,
-            problem=f"is quantised with {shortened(method)}, which is not modelled",
-            fix="ask for its unquantised twin with --as-bf16",
-        )
     text = config.get("text_config")
     whole = is_multimodal(architecture)  # its reader tells the parts apart itself
     inner = text if isinstance(text, Mapping) and not whole else {}
     model = reader(Keys(name, {**config, **inner, "architecture": architecture}))
-    return replace(model, left_out=method)
+    keys = _quantisation(outer)
+    if keys is None:
+        return model
+    if as_bf16:
+        return replace(model, left_out=keys.text("quant_method", default="unknown"))
+    from vllm_parallel.catalog.quantisation.modules import quantised  # noqa: PLC0415  # few models need it
+
+    return quantised(model, keys)
 
 
-def _quantisation(outer: Keys) -> str | None:
-    """The method of a `quantization_config`, in the config or its text part."""
+def _quantisation(outer: Keys) -> Keys | None:
+    """The `quantization_config`, in the config or its text part."""
     inner = outer.nested("text_config")
     for keys in (outer, inner):
-        quantised = keys.nested("quantization_config") if keys is not None else None
+        quantised = keys.nested("quantization_config", "compression_config") if keys else None
         if quantised is not None:
-            return quantised.text("quant_method", default="unknown")
+            return quantised
     return None
 
 

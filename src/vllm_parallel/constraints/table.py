@@ -25,6 +25,7 @@ from vllm_parallel.constraints.launch import (
 )
 from vllm_parallel.constraints.load import LATE_RULES, LOAD_RULES
 from vllm_parallel.constraints.parallel import PARALLEL_RULES
+from vllm_parallel.constraints.quantisation import QUANTISED_CONFIG_RULES, QUANTISED_LOAD_RULES
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import LayoutError
 
@@ -42,7 +43,13 @@ BEFORE_SCHEDULER: Final[Rules] = (
     *SPECULATIVE_BOUNDS,
 )
 SCHEDULER_RULES: Final[Rules] = (*SCHEDULER_BOUNDS, *KV_TRANSFER_BOUNDS)
-AFTER_MODEL: Final[Rules] = (*FEATURE_RULES, *HEADLESS_RULES, *LOAD_RULES)
+AFTER_MODEL: Final[Rules] = (
+    *QUANTISED_CONFIG_RULES,
+    *FEATURE_RULES,
+    *HEADLESS_RULES,
+    *LOAD_RULES,
+    *QUANTISED_LOAD_RULES,
+)
 EARLY_RULES: Final[Rules] = (*BEFORE_SCHEDULER, *SCHEDULER_RULES, *MODEL_RULES, *AFTER_MODEL)
 # A draft is held against the layout as soon as it is read: config/speculative.py, __post_init__.
 EARLY_WITH_DRAFT: Final[Rules] = (

@@ -32,7 +32,7 @@ def _grouped(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
     if a.sinks:
         heads = Part(a.heads, 1, Split.TENSOR, "query heads")
         weights.append(storage.vector("self_attn.sinks", heads))
-    return weights
+    return weights + storage.scales("self_attn.attn", Part(a.kv_heads, 1, Split.KV_HEADS))
 
 
 def _norms(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
@@ -81,6 +81,7 @@ def _latent(a: LatentAttention, storage: Storage) -> list[Weight]:
         *storage.linear("self_attn.kv_b_proj", keys_values, whole(a.kv_lora_rank)),
         *storage.linear("self_attn.o_proj", across, values),
         *_indexer(a, storage),
+        *storage.scales("self_attn.attn", Part(1)),
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.layers.storage import Storage
 from vllm_parallel.model import DenseMlp, Experts, Mlp
@@ -39,10 +41,8 @@ def _latent(e: Experts, storage: Storage) -> list[Weight]:
 
 
 def _router(e: Experts, storage: Storage) -> list[Weight]:
-    dtype = e.router_dtype or storage.dtype
-    weights = [Weight("mlp.gate.weight", (whole(e.count), storage.across), dtype)]
-    if e.bias:
-        weights.append(Weight("mlp.gate.bias", (whole(e.count),), dtype))
+    router = replace(storage, dtype=e.router_dtype or storage.dtype)
+    weights = router.linear("mlp.gate", whole(e.count), storage.across, bias=e.bias)
     if e.correction_bias:
         name = "mlp.gate.e_score_correction_bias"
         weights.append(Weight(name, (whole(e.count),), Dtype.FLOAT32))
@@ -55,6 +55,11 @@ def _routed(e: Experts, storage: Storage) -> list[Weight]:
     Source: vllm/model_executor/layers/fused_moe/unquantized_fused_moe_method.py,
     create_weights (v0.32.0)
     """
+    scheme = storage.scheme("mlp.experts")
+    if scheme is not None:
+        from vllm_parallel.layers.experts import expert_weights  # noqa: PLC0415  # as in storage
+
+        return expert_weights(e, scheme, storage)
     count = (Part(e.count, 1, Split.EXPERTS, "experts"),)
     width = Part(e.intermediate, 1, Split.EXPERT_WIDTH, "columns of an expert")
     across, dtype = whole(e.latent or storage.hidden), storage.dtype

@@ -1,0 +1,154 @@
+"""Which scheme each layer of a model has, from its `quantization_config`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.catalog.quantisation.compressed import read_compressed
+from vllm_parallel.catalog.quantisation.fp8 import Mxfp4, read_fp8
+from vllm_parallel.catalog.quantisation.method import HALVES, Method, Module, Refused
+from vllm_parallel.catalog.quantisation.modelopt import read_modelopt
+from vllm_parallel.catalog.quantisation.names import Names, names_of
+from vllm_parallel.catalog.quantisation.packed import read_awq, read_gptq
+from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.graph import ModelGraph
+from vllm_parallel.model import Block, Experts, LatentAttention, ModelConfig
+from vllm_parallel.scheme import Quantisation, Scheme
+from vllm_parallel.weight import Layer
+
+Schemes = tuple[tuple[str, Scheme], ...]
+READERS: Final[Mapping[str, Callable[[Keys], Method]]] = {
+    "fp8": read_fp8,
+    "awq": read_awq,
+    "gptq": read_gptq,
+    "compressed-tensors": read_compressed,
+    **{
+        name: partial(read_modelopt, checkpoint=name)
+        for name in ("modelopt", "modelopt_fp4", "modelopt_mxfp8")
+    },
+}
+MATRIX: Final = 2  # dimensions
+EXPERTS: Final = "mlp.experts"
+CACHE: Final = "self_attn.attn"
+
+
+def quantised(model: ModelConfig, keys: Keys) -> ModelConfig:
+    """The model with the schemes that its `quantization_config` gives its layers.
+
+    Layers whose schemes differ become different kinds.
+
+    Raises:
+        CatalogError: a method, or a layout of one, that is not modelled.
+    """
+    if model.towers:
+        raise CatalogError(
+            subject=model.name,
+            problem="is quantised and has towers, whose quantisation is not modelled",
+            fix="ask for its unquantised twin with --as-bf16",
+        )
+    name = keys.text("quant_method", default="").lower().replace("_tensors", "-tensors")
+    try:
+        method = _method(model, name, keys)
+    except Refused as refusal:
+        facts = Quantisation(
+            method=name,
+            checkpoint=name,
+            dtypes=HALVES,
+            refused_at_config=str(refusal),
+        )
+        return replace(model, quantisation=facts)
+    modules = Modules(model=model, method=method, names=names_of(model.architecture))
+    try:
+        return modules.quantised()
+    except Refused as refusal:
+        facts = replace(method.facts, refused_at_load=str(refusal))
+        return replace(model, quantisation=facts)
+
+
+def _method(model: ModelConfig, name: str, keys: Keys) -> Method:
+    if name == "mxfp4":
+        gpt_oss = model.architecture == "GptOssForCausalLM"
+        return Mxfp4(name="gpt_oss_mxfp4" if gpt_oss else "mxfp4")
+    reader = READERS.get(name)
+    if reader is None:
+        raise CatalogError(
+            subject=model.name,
+            problem=f"is quantised with {shortened(name or 'unknown')}, which is not modelled",
+            fix="ask for its unquantised twin with --as-bf16",
+        )
+    return reader(names_of(model.architecture).read(keys))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Modules:
+    """The modules of a model, asked one by one for their schemes."""
+
+    model: ModelConfig
+    method: Method
+    names: Names
+
+    def quantised(self) -> ModelConfig:
+        """The model, its layers told apart where their schemes differ.
+
+        Raises:
+            Refused: vLLM would not build some layer.
+        """
+        kinds: dict[Block, int] = {}
+        linears = [self._linears(layer) for layer in ModelGraph.of(self.model).kinds]
+        pattern = []
+        for number, kind in enumerate(self.model.pattern):
+            block = self.model.kinds[kind]
+            schemes = self._schemes(number, linears[kind], block)
+            pattern.append(kinds.setdefault(replace(block, schemes=schemes), len(kinds)))
+        facts = self.method.facts
+        if self.names.head:
+            facts = replace(facts, head=self.method.head(self._module("lm_head")))
+        if self.model.is_latent and facts.method == "compressed-tensors":
+            facts = replace(facts, kv_cache_dtype=None)  # MLA does not look at its scheme
+        model = replace(self.model, kinds=tuple(kinds), pattern=tuple(pattern), quantisation=facts)
+        _refuse_unused(model)
+        return model
+
+    def _schemes(self, number: int, linears: list[str], block: Block) -> Schemes:
+        found: list[tuple[str, Scheme | None]] = [
+            (name, self.method.linear(self._module(self.names.of(number, name))))
+            for name in linears
+        ]
+        if isinstance(block.mlp, Experts):
+            module = self._module(self.names.of(number, EXPERTS))
+            found.append((EXPERTS, self.method.experts(module)))
+        if block.attention is not None:
+            latent = isinstance(block.attention, LatentAttention)
+            found.append((CACHE, self.method.cache(latent=latent)))
+        return tuple((name, scheme) for name, scheme in found if scheme is not None)
+
+    def _linears(self, layer: Layer) -> list[str]:
+        """The linear layers of a block that are built with the method."""
+        matrices = (w.name for w in layer.weights if len(w.dimensions) == MATRIX)
+        names = (name.removesuffix(".weight") for name in matrices if name.endswith(".weight"))
+        return [n for n in names if n not in self.names.plain and not n.endswith("norm")]
+
+    def _module(self, prefix: str) -> Module:
+        return Module(
+            prefix=prefix,
+            packed=dict(self.names.packed),
+            hidden=self.model.hidden,
+            projections=self.names.projections,
+        )
+
+
+def _refuse_unused(model: ModelConfig) -> None:
+    """A scheme of a layer that is built without one would be left out silently."""
+    for block, layer in zip(model.kinds, ModelGraph.of(model).kinds, strict=True):
+        names = {weight.name for weight in layer.weights}
+        for name, scheme in block.schemes:
+            if f"{name}.{scheme.tensors[0].name}" not in names:
+                raise CatalogError(
+                    subject=model.name,
+                    problem=f"has a quantised {name}, which is not modelled",
+                    fix="ask for its unquantised twin with --as-bf16",
+                )

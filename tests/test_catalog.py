@@ -110,6 +110,16 @@ def test_every_gpu(name: str) -> None:
 def test_gpus_that_questions_name() -> None:
     wanted = "h100-80gb h200 a100-80gb b200 l40s mi300x rtx-4090"
     assert set(wanted.split()) <= set(gpu_names())
+    assert len(gpu_names()) >= 17
+
+
+def test_gpus_of_the_same_chip_agree() -> None:
+    """A part of the same memory chips differs by what its driver keeps, not by gigabytes."""
+    sizes = {name: load_gpu(name).runtime_memory_bytes / GIB for name in gpu_names()}
+    for one, other in (("h100-80gb", "h100-pcie-80gb"), ("h100-80gb", "a100-80gb")):
+        assert abs(sizes[one] - sizes[other]) < 0.5
+    assert sizes["a100-40gb"] < sizes["l40s"] < sizes["a100-80gb"] < sizes["h100-nvl-94gb"]
+    assert sizes["b200"] < sizes["gb200"] < sizes["mi300x"] < sizes["mi325x"] < sizes["b300"]
 
 
 @pytest.mark.parametrize("name", ["", "H100", "h100", "h100-80gb ", "\0", "x" * 300, "a\nb"])

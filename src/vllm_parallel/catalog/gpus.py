@@ -11,7 +11,7 @@ import json
 from functools import lru_cache
 from typing import Final
 
-from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.cluster import Gpu
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.files import read_beside
@@ -22,9 +22,9 @@ SMI_KEY: Final = "smi_memory_mib"
 
 
 @lru_cache(maxsize=1)
-def _gpus() -> dict[str, Gpu]:
-    entries = json.loads(read_beside(__file__, "gpus.json"))
-    return {name: _gpu(Keys(name, entry)) for name, entry in entries.items()}
+def _entries() -> dict[str, JsonObject]:
+    entries: dict[str, JsonObject] = json.loads(read_beside(__file__, "gpus.json"))
+    return entries
 
 
 def _gpu(keys: Keys) -> Gpu:
@@ -45,9 +45,10 @@ def gpu_names() -> list[str]:
     >>> "h100-80gb" in gpu_names()
     True
     """
-    return list(_gpus())
+    return list(_entries())
 
 
+@lru_cache(maxsize=32)
 def load_gpu(name: str) -> Gpu:
     """A GPU by its catalog name.
 
@@ -57,11 +58,11 @@ def load_gpu(name: str) -> Gpu:
     >>> load_gpu("h100-80gb").label
     'H100 80GB SXM'
     """
-    gpu = _gpus().get(name)
-    if gpu is None:
+    entry = _entries().get(name)
+    if entry is None:
         raise CatalogError(
             subject=f"GPU {shortened(name)}",
             problem="is not in the catalog",
-            fix=f"it has {', '.join(_gpus())}",
+            fix=f"it has {', '.join(_entries())}",
         )
-    return gpu
+    return _gpu(Keys(name, entry))

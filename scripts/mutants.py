@@ -56,6 +56,7 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
         ),
         *("tests/test_deployment.py", "tests/test_mixers.py"),
         *("tests/test_graph.py", "tests/test_ranks.py", "tests/test_placement.py"),
+        "tests/test_collectives.py",
     ),
     "parts": ("tests/test_overhead.py",),
 }

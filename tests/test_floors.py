@@ -33,6 +33,7 @@ FLOOR_NAMES: Final = (
     "catalog engine",
     "compare",
     "render",
+    "steps",
     "answers",
     "review",  # commands in place of questions, answered alike
     "cli",  # speaks the JSON of answers, so it stands above them

@@ -42,6 +42,7 @@ class Question:
     available_kv_bytes: int | None = None
     ask: frozenset[str] = frozenset(ASKABLE)
     rank: int | None = None
+    step: object = None  # read where it is asked about
 
     @classmethod
     def of(cls, question: Json) -> Question:
@@ -82,6 +83,7 @@ class Question:
             available_kv_bytes=_whole(question, "available_kv_bytes"),
             ask=_ask(question),
             rank=rank,
+            step=question.get("step"),
         )
 
 
@@ -113,6 +115,7 @@ def parts(question: Question, verdict: Verdict) -> dict[str, object]:
         "groups": lambda: groups_of(question),
         "ranks": lambda: ranks_of(question) if reaches_memory(verdict) else None,
         "capacity": lambda: capacity_of(verdict),
+        "collectives": lambda: collectives_of(question) if makes_config(verdict) else None,
     }
     return {name: make() for name, make in makers.items() if name in question.ask}
 
@@ -128,6 +131,30 @@ def verdict_of(verdict: Verdict) -> dict[str, object]:
 def reaches_memory(verdict: Verdict) -> bool:
     """Whether layers were built: accepted, or refused for want of memory only."""
     return verdict.refusal is None or verdict.refusal.stage is Stage.MEMORY
+
+
+def makes_config(verdict: Verdict) -> bool:
+    """Whether vLLM made its config, so that a step can be asked about."""
+    refusal = verdict.refusal
+    return refusal is None or refusal.stage in (Stage.LOAD, Stage.MEMORY)
+
+
+def collectives_of(question: Question) -> list[dict[str, object]] | None:
+    """What one rank of each stage calls in the step that was given, None without one.
+
+    Raises:
+        ParseError: the step cannot be read.
+        CatalogError: the deployment adds calls that are not modelled.
+    """
+    if question.step is None:
+        return None
+    # Only questions with a step pay for importing it.
+    from vllm_parallel.collectives import collectives  # noqa: PLC0415
+    from vllm_parallel.steps import exchange_rows, read_step, share  # noqa: PLC0415
+
+    deployment = question.deployment
+    step = read_step(question.step, deployment.layout)
+    return exchange_rows(collectives(deployment, share(step, deployment.layout)))
 
 
 def groups_of(question: Question) -> dict[str, object] | None:
@@ -283,9 +310,10 @@ def _cluster(question: Json) -> Cluster:
 
 
 def _ask(question: Json) -> frozenset[str]:
+    """The parts that are wanted; by default all, those of a step only where one is given."""
     ask = question.get("ask")
     if ask is None:
-        return frozenset(ASKABLE)
+        return frozenset(ASKABLE[:-2] if question.get("step") is None else ASKABLE)
     if not isinstance(ask, list) or not all(isinstance(name, str) for name in ask):
         raise ParseError(place="ask", problem=f"is {shortened(ask)}", fix="give a list of keys")
     for name in ask:

@@ -190,6 +190,8 @@ class Traits:
     ties_across_stages: bool = True  # False: a tied head asks its own stage for the embedding
     whole_ends: bool = False  # embedding, final norm and head are built on every stage
     sequence_parallel_experts: bool = False  # tokens may be split over tp around the experts
+    stays_split: bool = False  # and, on a single stage, stay so from one MoE layer to the next
+    carries_residual: bool = True  # stages pass on a residual beside the hidden states
     experts_required: str | None = None  # what a stage without any MoE layer dies with
     experts_at_least_tp: bool = False  # refuses tp > experts, expert parallel or not
     world_divides_experts: bool = False  # asserts intermediate % (tp * pp * ...) == 0

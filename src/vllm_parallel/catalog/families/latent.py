@@ -101,5 +101,5 @@ def _read(keys: Keys, defaults: Defaults) -> ModelConfig:
     """
     attention = latent(keys)
     blocks = [Block(attention=attention, mlp=mlp) for mlp in mixed_mlps(keys, defaults)]
-    traits = Traits(ties=False, sequence_parallel_experts=True)
+    traits = Traits(ties=False, sequence_parallel_experts=True, stays_split=True)
     return whole_model(keys, blocks, read_yarn(keys, attention.rope_dim), traits)

@@ -45,7 +45,9 @@ def read_deepseek_v32(keys: Keys) -> ModelConfig:
         Block(attention=selects if has_indexer(keys, n) else attention, mlp=_with_tokens(mlp))
         for n, mlp in enumerate(mixed_mlps(keys, DEFAULTS))
     ]
-    traits = Traits(ties=False, sequence_parallel_experts=True, sparse_attention=True)
+    traits = Traits(
+        ties=False, sequence_parallel_experts=True, stays_split=True, sparse_attention=True
+    )
     table = read_yarn(keys, attention.rope_dim)
     model = whole_model(keys, blocks, table, traits)
     alike = keys.flag("indexer_rope_interleave")  # get_rope then returns the same table twice

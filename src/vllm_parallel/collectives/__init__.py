@@ -1,0 +1,15 @@
+"""What ranks exchange in a step: every collective call, with its group, its count and its bytes."""
+
+from vllm_parallel.collectives.batch import Batch, EngineBatch
+from vllm_parallel.collectives.collective import Collective, Device, Kind
+from vllm_parallel.collectives.step import Exchange, collectives
+
+__all__ = [
+    "Batch",
+    "Collective",
+    "Device",
+    "EngineBatch",
+    "Exchange",
+    "Kind",
+    "collectives",
+]

@@ -1,0 +1,163 @@
+"""Every collective of a step, stage by stage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from vllm_parallel.collectives.attention import attention_calls
+from vllm_parallel.collectives.batch import Batch
+from vllm_parallel.collectives.call import Caller
+from vllm_parallel.collectives.collective import Collective, Kind
+from vllm_parallel.collectives.ends import after_layers, before_layers
+from vllm_parallel.collectives.experts import expert_calls, splits_tokens
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.errors import CatalogError
+from vllm_parallel.layout import Axis, Layout, pipeline_bounds
+from vllm_parallel.model import Block, Experts
+
+GATHERING_BACKENDS: Final = ("allgather_reducescatter", "naive", "pplx")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Exchange:
+    """What one rank of a pipeline stage calls in a step; equal calls are one, with their count."""
+
+    stage: int
+    calls: tuple[Collective, ...]
+
+
+def collectives(deployment: Deployment, batch: Batch) -> tuple[Exchange, ...]:
+    """The calls of one rank of each stage.
+
+    Calls on a group of one rank and calls of no bytes are left out.
+
+    Raises:
+        CatalogError: experts that are reached by kernels of their own, drafts, or adapters.
+
+    >>> from vllm_parallel.catalog import load_model
+    >>> deployment = Deployment(model=load_model("llama-3.1-8b"), layout=Layout(tp=2))
+    >>> for call in collectives(deployment, Batch.decode(8))[0].calls:
+    ...     print(call.count, call.kind, call.bytes, call.where)
+    1 all_reduce 65536 embedding
+    32 all_reduce 65536 o_proj
+    32 all_reduce 65536 down_proj
+    1 all_gather 1026048 logits
+    """
+    refuse_unmodelled(deployment)
+    layout = deployment.layout
+    callers = (Caller(deployment=deployment, batch=batch, stage=n) for n in range(layout.pp))
+    return tuple(Exchange(stage=c.stage, calls=_merged(_calls(c), layout)) for c in callers)
+
+
+def refuse_unmodelled(deployment: Deployment) -> None:
+    """What adds calls that are not modelled is refused, never left out silently."""
+    settings, layout, model = deployment.settings, deployment.layout, deployment.model
+    backend = settings.experts.all2all_backend
+    reaches = layout.dp > 1 and layout.expert_parallel and model.is_moe
+    reasons = {
+        f"--all2all-backend {backend}": reaches and backend not in GATHERING_BACKENDS,
+        "--enable-lora": settings.lora,
+        "--speculative-config": settings.speculative_method is not None,
+        "--enable-dbo": settings.experts.dual_batch_overlap,
+        "context parallelism of sparse attention": model.traits.sparse_attention
+        and layout.pcp * layout.dcp > 1,
+    }
+    for subject, holds in reasons.items():
+        if holds:
+            raise CatalogError(
+                subject=subject,
+                problem="adds exchanges that are not modelled",
+                fix="ask for the collectives without it",
+            )
+
+
+def _calls(caller: Caller) -> Iterator[Collective]:
+    model, layout = caller.deployment.model, caller.deployment.layout
+    yield from before_layers(caller)
+    start, stop = pipeline_bounds(model.layers, layout.pp)[caller.stage : caller.stage + 2]
+    blocks = [model.kinds[kind] for kind in model.pattern[start:stop]]
+    if splits_tokens(caller) and model.traits.stays_split and layout.pp == 1:
+        yield from _stays_split(blocks, caller)
+    else:
+        for kind, count in Counter(blocks).items():
+            yield from (replace(call, count=count) for call in _layer(kind, caller))
+    yield from after_layers(caller)
+
+
+def _layer(block: Block, caller: Caller) -> Iterator[Collective]:
+    """One layer: attention and mixer, then the MLP, each summed over tp."""
+    yield from _mixing(block, caller)
+    if block.mlp is None:
+        return
+    if not isinstance(block.mlp, Experts):
+        yield caller.tp_reduce("down_proj")
+        return
+    yield from expert_calls(block.mlp, caller)
+    if splits_tokens(caller):
+        split = (caller.split_tokens, caller.deployment.model.hidden)
+        yield caller.call(Axis.TP, Kind.ALL_GATHER, split, "tokens split over tp")
+    else:
+        yield caller.tp_reduce("experts")
+
+
+def _mixing(block: Block, caller: Caller) -> Iterator[Collective]:
+    if block.attention is not None:
+        yield from attention_calls(block.attention, caller)
+        yield caller.tp_reduce("o_proj")
+    if block.mixer is not None:
+        yield caller.tp_reduce("mixer")
+
+
+def _stays_split(blocks: Iterable[Block], caller: Caller) -> Iterator[Collective]:
+    """Tokens stay split from one MoE layer to the next, and are gathered where they are needed.
+
+    Source: vllm/model_executor/models/deepseek_v2.py, DeepseekV2DecoderLayer.forward (v0.32.0)
+    """
+    hidden, own = caller.deployment.model.hidden, caller.split_tokens
+    both = "hidden states and residual"
+    together = caller.call(Axis.TP, Kind.ALL_GATHER, (own, 2 * hidden), both)
+    is_split = False
+    for block in blocks:
+        moe = isinstance(block.mlp, Experts)
+        if is_split and moe:
+            yield caller.call(Axis.TP, Kind.ALL_GATHER, (own, hidden), "before attention")
+        elif is_split:
+            yield together
+        is_split = moe
+        if not isinstance(block.mlp, Experts):
+            yield from _layer(block, caller)
+            continue
+        if block.attention is not None:
+            yield from attention_calls(block.attention, caller)
+        padded = (own * caller.deployment.layout.tp, hidden)
+        yield caller.call(Axis.TP, Kind.REDUCE_SCATTER, padded, "o_proj")
+        yield from expert_calls(block.mlp, caller)
+    if is_split:
+        yield together
+
+
+def _merged(calls: Iterable[Collective], layout: Layout) -> tuple[Collective, ...]:
+    """Equal calls as one with their count, without those that move nothing."""
+    counts: Counter[Collective] = Counter()
+    for call in calls:
+        if call.bytes and width(layout, call.group) > 1:
+            counts[replace(call, count=1)] += call.count
+    return tuple(replace(call, count=count) for call, count in counts.items())
+
+
+@lru_cache(maxsize=1024)
+def width(layout: Layout, axis: Axis) -> int:
+    """Ranks of a group on this axis."""
+    widths = {
+        Axis.TP: layout.tp,
+        Axis.PP: layout.pp,
+        Axis.DP: layout.dp,
+        Axis.PCP: layout.pcp,
+        Axis.DCP: layout.dcp,
+        Axis.EP: layout.expert_width,
+    }
+    return widths[axis]

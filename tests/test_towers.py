@@ -146,7 +146,7 @@ def test_refusals() -> None:
         ("Llava", {"vision_config": SIGLIP | {"hidden_size": 66}}, "66 for 4 heads"),
         ("Llava", {"vision_feature_layer": 4}, "one or several of the 3 layers"),
         ("Llava", {"vision_feature_layer": []}, "one or several of the 3 layers"),
-        ("Llava", {"text_config": BARE}, "names no architecture"),
+        ("Llava", {"text_config": BARE | {"model_type": "foo"}}, "names no architecture"),
         ("Llava", {"text_config": BARE | {"architectures": ["FooLM"]}}, "model 'FooLM'"),
         ("Qwen3VLMoe", {}, "lacks 'norm_topk_prob'"),
         ("Glm4vMoe", {}, "lacks 'use_qk_norm'"),

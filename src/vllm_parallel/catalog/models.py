@@ -77,7 +77,7 @@ def read_config(config: JsonObject, name: str, *, as_bf16: bool) -> ModelConfig:
     """
     outer = Keys(name, config)
     architectures = outer.items("architectures")
-    architecture = architectures[0] if architectures else None
+    architecture = architectures[0] if architectures else _by_type(outer)
     if not isinstance(architecture, str):
         raise CatalogError(
             subject=name, problem="names no architecture", fix="add its 'architectures' list"
@@ -101,6 +101,15 @@ def read_config(config: JsonObject, name: str, *, as_bf16: bool) -> ModelConfig:
     from vllm_parallel.catalog.quantisation.modules import quantised  # noqa: PLC0415  # few models need it
 
     return quantised(model, keys)
+
+
+def _by_type(outer: Keys) -> str | None:
+    """The architecture of a config that names none but a type."""
+    if not outer.has("model_type"):
+        return None
+    from vllm_parallel.catalog.families.model_types import architecture_of  # noqa: PLC0415
+
+    return architecture_of(outer.text("model_type"))
 
 
 def _quantisation(outer: Keys) -> Keys | None:

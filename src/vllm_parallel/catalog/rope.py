@@ -119,11 +119,14 @@ def read_yarn(keys: Keys, dim: int) -> Rotary:
 
 
 def read_dtype(keys: Keys) -> Dtype:
-    """The model's dtype, under the old key or the new one.
+    """The model's dtype, under the new key or the old one.
+
+    Without either, vLLM looks at the checkpoint, and takes float32 down to bfloat16: two bytes,
+    whichever it finds.
 
     Source: vllm/config/model.py, _resolve_auto_dtype (v0.32.0)
     """
-    dtype = keys.text("torch_dtype", "dtype")
+    dtype = keys.text("dtype", "torch_dtype", default="bfloat16")
     if dtype not in DTYPES:
         raise CatalogError(
             subject=keys.name,

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from vllm_parallel.catalog.families import reader_of
+from vllm_parallel.catalog.families.model_types import architecture_of
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.towers.encoder import PREFIX, Sizes, encoder, read_sizes
 from vllm_parallel.catalog.towers.glm import read_glm_tower
@@ -30,10 +31,6 @@ TIE: Final = "tie_word_embeddings"
 LLAVA_VISION: Final = {"model_type": "clip_vision_model"}
 PIXTRAL_VISION: Final = {"model_type": "pixtral"}
 QWEN2_TEXT: Final = {"num_key_value_heads": 8, "max_window_layers": 80}
-ARCHITECTURES: Final = {  # by model_type, where a text config names none
-    "llama": "LlamaForCausalLM",
-    "mistral": "MistralForCausalLM",
-}
 
 
 def read_gemma3(keys: Keys) -> ModelConfig:
@@ -242,12 +239,16 @@ class Ties(Enum):
 
 
 def _text(keys: Keys, architecture: str | None, ties: Ties, **defaults: object) -> ModelConfig:
-    """The language model, by the text config or, in older configs, by what lies beside it."""
+    """The language model, by the text config or, in older configs, by what lies beside it.
+
+    Without an architecture the text config names it.
+    """
+    missing = "mistral" if ties is Ties.ALWAYS else "llama"
     inner = keys.nested("text_config")
     outer = {name: value for name, value in keys.values.items() if name not in OWN}
     dtype = {name: outer[name] for name in DTYPES if outer.get(name) is not None}
     given = outer if inner is None else {**inner.values, **dtype}
-    named = architecture or _named(keys.name, {} if inner is None else inner.values)
+    named = architecture or _named(inner or Keys(keys.name, {}), missing)
     reader = reader_of(named)
     if reader is None:
         raise CatalogError(
@@ -268,14 +269,18 @@ def _refuse_missing(keys: Keys, key: str) -> None:
     (keys.nested("text_config") or keys).refuse_missing(key)
 
 
-def _named(name: str, text: Mapping[str, object]) -> str:
-    architectures = text.get("architectures")
-    if isinstance(architectures, list) and architectures and isinstance(architectures[0], str):
+def _named(text: Keys, missing: str) -> str:
+    """The architecture that a text config names, or that its type stands for.
+
+    Source: vllm/config/vllm.py, with_hf_config (v0.32.0)
+    """
+    architectures = text.items("architectures")
+    if architectures and isinstance(architectures[0], str):
         return architectures[0]
-    known = ARCHITECTURES.get(str(text.get("model_type")))
+    known = architecture_of(text.text("model_type", default=missing))
     if known is None:
         raise CatalogError(
-            subject=f"{name}: text_config",
+            subject=text.name,
             problem="names no architecture",
             fix="add its 'architectures' list",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Final
 
@@ -25,6 +26,7 @@ from vllm_parallel.overhead.peaks import (
     stage_buffers,
 )
 from vllm_parallel.overhead.rounding import rounding_bytes, sizes_of
+from vllm_parallel.overhead.segments import allocated_bytes, tensors_of
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.shard import Shard
 from vllm_parallel.term import Span, Term
@@ -161,23 +163,49 @@ def test_stage_buffers(layout: Layout, rank: int, tensors: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "tensors, whole, found",
+    "tensors, kept, segments",
     [
         ([224 * MIB], 0, 0),
         ([231 * MIB], MIB, MIB),  # 1 MiB left stays with its tensor
-        ([231 * MIB - 1], 0, MIB + 1),  # more than that is split off
+        ([231 * MIB - 512], 0, MIB + 512),  # more than that is free again
         ([11 * MIB + 512 * KIB], 512 * KIB, 512 * KIB),
         ([3 * MIB, 5 * MIB], 0, 12 * MIB),  # both in one segment of 20 MiB
         ([8 * KIB] * 3, 0, 2 * MIB - 24 * KIB),
     ],
 )
-def test_rounding(tensors: list[int], whole: int, found: int) -> None:
-    """What stays with the tensors, and what the GPU has no more."""
-    sizes = sizes_of(tensors)
-    assert sizes.kept == whole
-    medium = -sizes.medium % (20 * MIB)
-    small = -sizes.small % (2 * MIB)
-    assert sizes.kept + sizes.split + medium + small == found
+def test_rounding(tensors: list[int], kept: int, segments: int) -> None:
+    """What torch counts as allocated, and what the GPU has no more."""
+    assert allocated_bytes(tensors) - sum(tensors) == kept
+    assert sizes_of(tensors).rounding == segments
+
+
+def placed_slowly(tensors: list[int]) -> int:
+    """Every free block looked at for each tensor, segments kept as lists of what is in them."""
+    blocks: list[list[int]] = []  # size, kind, taken
+    total = 0
+    for tensor in tensors:
+        size = -(-tensor // 512) * 512
+        kind = 0 if size <= MIB else 1
+        fitting = [b for b in blocks if b[1] == kind and not b[2] and b[0] >= size]
+        if not fitting:
+            whole = 2 * MIB if kind == 0 else max(20 * MIB, size) if size < 10 * MIB else 0
+            fitting = [[whole or -(-size // (2 * MIB)) * 2 * MIB, kind, 0]]
+            blocks += fitting
+        block = min(fitting, key=lambda one: one[0])
+        block[2] = 1
+        if block[0] - size >= (512 if kind == 0 else MIB + 1):
+            blocks.append([block[0] - size, kind, 0])
+            block[0] = size
+        total += block[0]
+    return total
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_allocator_against_a_slow_one(seed: int) -> None:
+    dice = random.Random(seed)
+    tensors = [dice.choice((dice.randrange(1, 3 * MIB), dice.randrange(1, 40 * MIB)))
+               for _ in range(400)]  # fmt: skip
+    assert allocated_bytes(tensors) == placed_slowly(tensors)
 
 
 def test_rounding_of_a_rank() -> None:
@@ -278,3 +306,16 @@ def test_term_without_a_range() -> None:
     term = Term(name="weights", bytes=7, provenance=Provenance.COMPUTED, source="this test")
     assert term.range == Span(least=7, likely=7, most=7)
     assert Span(least=1, likely=2, most=9).or_more(4) == Span(least=4, likely=4, most=9)
+
+
+def test_tensors_of_a_rank() -> None:
+    """All of them, each as often as the rank holds it."""
+    one = shard("deepseek-v2-lite", Layout(tp=2, pp=3), 4)
+    placed = sorted(tensors_of(one))
+    weights = [
+        weight.bytes(one.cut)
+        for layer, count in one.layers.items()
+        for weight in (*layer.weights, *layer.copies, *layer.buffers)
+        for _ in range(count)
+    ]
+    assert placed == sorted([*weights, 163840 * 64 * 2])

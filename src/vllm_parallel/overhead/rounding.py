@@ -1,10 +1,9 @@
-"""What torch's allocator takes beyond the bytes of a tensor.
+"""What torch's allocator takes of the GPU beyond the bytes of a rank's tensors.
 
-Blocks of 10 MiB and more come alone, in whole 2 MiB; what a tensor leaves of its block stays with
-it unless more than 1 MiB is left. Smaller tensors are cut from segments of 20 MiB, those up to
-1 MiB from segments of 2 MiB.
+Tensors of 10 MiB and more come alone, in whole 2 MiB. Smaller ones share segments of 20 MiB, those
+up to 1 MiB segments of 2 MiB.
 
-Source: c10/cuda/CUDACachingAllocator.cpp, get_allocation_size and should_split (torch 2.11)
+Source: c10/cuda/CUDACachingAllocator.cpp, get_allocation_size (torch 2.11)
 """
 
 from __future__ import annotations
@@ -19,43 +18,44 @@ from vllm_parallel.weight import Cut, Layer
 
 ALONE: Final = 10 * MIB
 UNIT: Final = 2 * MIB
-KEPT: Final = MIB
 SEGMENT: Final = 20 * MIB
 SMALL: Final = MIB
 SMALL_SEGMENT: Final = 2 * MIB
 
 
 class Sizes(NamedTuple):
-    """Tensors by how the allocator places them: bytes, and what the large ones leave over."""
+    """Bytes of small and medium tensors, and what the large ones leave of their segments."""
 
     small: int = 0
     medium: int = 0
-    kept: int = 0  # left over, at most 1 MiB a tensor
-    split: int = 0  # left over and split off
+    left: int = 0
 
     def plus(self, other: Sizes, count: int) -> Sizes:
         """With so many times the other."""
         return Sizes(*(a + b * count for a, b in zip(self, other, strict=True)))
+
+    @property
+    def rounding(self) -> int:
+        """What segments hold beside the tensors."""
+        medium = round_up(self.medium, SEGMENT) - self.medium
+        return self.left + medium + round_up(self.small, SMALL_SEGMENT) - self.small
 
 
 def sizes_of(tensors: Iterable[int]) -> Sizes:
     """How tensors of these bytes are placed.
 
     >>> sizes_of([231 * 2**20, 42 * 2**20 + 2**19, 5, 3 * 2**20])
-    Sizes(small=5, medium=3145728, kept=1048576, split=1572864)
+    Sizes(small=5, medium=3145728, left=2621440)
     """
-    found = Sizes()
+    small = medium = left = 0
     for amount in tensors:
-        left = round_up(amount, UNIT) - amount
         if amount <= SMALL:
-            found = found.plus(Sizes(small=amount), 1)
+            small += amount
         elif amount < ALONE:
-            found = found.plus(Sizes(medium=amount), 1)
-        elif left <= KEPT:
-            found = found.plus(Sizes(kept=left), 1)
+            medium += amount
         else:
-            found = found.plus(Sizes(split=left), 1)
-    return found
+            left += round_up(amount, UNIT) - amount
+    return Sizes(small, medium, left)
 
 
 @lru_cache(maxsize=1024)
@@ -64,9 +64,9 @@ def _of_layer(layer: Layer, cut: Cut) -> Sizes:
 
 
 def rounding_bytes(shard: Shard, *, whole_segments: bool) -> int:
-    """Bytes that a rank's weights take beyond their own.
+    """Bytes that a rank's tensors take beyond their own.
 
-    With `whole_segments` what is split off or not filled counts too: the GPU has it no more.
+    With `whole_segments` all that the GPU has no more; else what torch counts as allocated.
 
     >>> from vllm_parallel.catalog import load_model
     >>> from vllm_parallel.deployment import Deployment
@@ -76,12 +76,11 @@ def rounding_bytes(shard: Shard, *, whole_segments: bool) -> int:
     >>> rounding_bytes(shard, whole_segments=False)
     0
     """
-    tables = [rotary.bytes for rotary in shard.deployment.model.rotaries]
-    found = sizes_of(tables)
+    if not whole_segments:
+        from vllm_parallel.overhead.segments import kept_bytes  # noqa: PLC0415  # logs alone need it
+
+        return kept_bytes(shard)
+    found = sizes_of(rotary.bytes for rotary in shard.deployment.model.rotaries)
     for layer, count in shard.layers.items():
         found = found.plus(_of_layer(layer, shard.cut), count)
-    if not whole_segments:
-        return found.kept
-    medium = round_up(found.medium, SEGMENT) - found.medium
-    small = round_up(found.small, SMALL_SEGMENT) - found.small
-    return found.kept + found.split + medium + small
+    return found.rounding

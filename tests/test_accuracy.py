@@ -54,7 +54,6 @@ def test_missed_bounds_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[st
     [
         ({"workers": []}, "its log ends before any figure of memory"),
         ({"config": "nowhere"}, "no config of the name nowhere beside it"),
-        ({"quantization": "fp8"}, "codellama-7b is quantised with fp8 while it loads"),
     ],
 )
 def test_rows_that_are_not_judged(tmp_path: Path, changes: dict[str, object], reason: str) -> None:

@@ -25,6 +25,7 @@ from vllm_parallel.overhead.peaks import (
     sampler_state,
     stage_buffers,
 )
+from vllm_parallel.overhead.repacking import repacked_bytes
 from vllm_parallel.overhead.rounding import rounding_bytes, sizes_of
 from vllm_parallel.overhead.segments import allocated_bytes, tensors_of
 from vllm_parallel.provenance import Provenance
@@ -156,6 +157,37 @@ def test_expert_scratch(name: str, layout: Layout, rows: int, width: int) -> Non
 
 
 @pytest.mark.parametrize(
+    "layout, width, packed",
+    [
+        (Layout(), 2880, (1440, 1472)),
+        (Layout(tp=2), 1472, (736, 768)),  # 1440 columns in whole 64
+        (Layout(tp=8), 384, (192, 192)),
+        (Layout(tp=8, dp=2), 192, (96, 128)),
+    ],
+)
+def test_repacked_experts(layout: Layout, width: int, packed: tuple[int, int]) -> None:
+    """36 layers of gpt-oss: 128 experts, 2880 wide, two numbers a byte and a scale for 32."""
+    deployment = Deployment(
+        model=load_model("gpt-oss-120b"), layout=layout, settings=BATCH, cluster=H100
+    )
+    one = Shard.of(deployment, 0)
+    up, down = 128 * 2 * width, 128 * 2880  # rows of both matrices
+    values = up * (1472 - 1440) + down * (packed[1] - packed[0])
+    biases = (up + down) * 2
+    scales = up * 90 + down * (width // 32)
+    padding = up * 2 + down * (-(width // 32) % 4)  # 90 scales in whole 4
+    assert repacked_bytes(one, V19) == 36 * (values + biases + scales)
+    assert repacked_bytes(one, V32) == 36 * (values + biases + padding)
+    assert expert_scratch(one) == 0
+
+
+def test_nothing_else_is_repacked() -> None:
+    for name in ("mixtral-8x7b", "gpt-oss-120b"):  # the latter as its BF16 twin
+        assert repacked_bytes(shard(name, Layout(tp=2)), V19) == 0
+        assert expert_scratch(shard(name, Layout(tp=2))) > 0
+
+
+@pytest.mark.parametrize(
     "layout, rank, tensors", [(Layout(), 0, 0), (Layout(pp=4), 0, 3), (Layout(pp=4), 3, 2)]
 )
 def test_stage_buffers(layout: Layout, rank: int, tensors: int) -> None:
@@ -250,6 +282,13 @@ def test_capture_sizes(settings: Settings, count: int, largest: int | None) -> N
     assert (len(found), found[-1] if found else None) == (count, largest)
 
 
+def test_capture_sizes_of_gpt_oss() -> None:
+    """Up to 1024, though twelve sequences need none of them."""
+    few = Settings(max_num_batched_tokens=T, max_num_seqs=12)
+    found = capture_sizes(shard("gpt-oss-120b", Layout(), settings=few).deployment)
+    assert (len(found), found[-1]) == (83, 1024)
+
+
 def test_graphs() -> None:
     """32 layers over 51 sizes, and 32 splits of 32 heads of 128 for the largest batch."""
     assert V32.graphs is not None
@@ -264,8 +303,8 @@ def test_graphs() -> None:
 def test_terms_say_what_they_are() -> None:
     """Every release has the same terms; only those of 0.19.0 were measured."""
     names = [
-        "allocator rounding", "sampler or forward peak", "sampler state", "expert scratch",
-        "pipeline buffers", "communication and runtime", "CUDA graphs",
+        "repacked experts", "allocator rounding", "sampler or forward peak", "sampler state",
+        "expert scratch", "pipeline buffers", "communication and runtime", "CUDA graphs",
     ]  # fmt: skip
     one = shard("mixtral-8x7b", Layout(tp=2, pp=2))
     for release, known in COEFFICIENTS.items():
@@ -285,7 +324,7 @@ def test_peak_is_the_larger_one() -> None:
     """The first of two stages draws no tokens; the last holds more for its logits."""
     for rank, peak in ((0, forward_peak), (1, sampler_peak)):
         one = shard("llama-3.1-8b", Layout(pp=2), rank)
-        term = overhead_terms(one, V19)[1]
+        term = overhead_terms(one, V19)[2]
         found = peak(one, V19)
         assert term.bytes == (found if isinstance(found, int) else found.likely)
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from vllm_parallel import (
-    CatalogError,
     Deployment,
     Layout,
     Settings,
@@ -106,19 +105,7 @@ def _launch(row: Json, configs: Path) -> Launch | Unread:
 
 def _deployment(row: Json, layout: Layout, configs: Path) -> Deployment:
     config = json.loads((configs / f"{row['config']}.json").read_text("utf-8"))
-    if row.get("quantization") and not config.get("quantization_config"):
-        raise CatalogError(
-            subject=str(row["config"]),
-            problem=f"is quantised with {row['quantization']} while it loads",
-            fix="weights quantised while they load are not modelled",
-        )
-    model = with_dtype(load_model(config), str(row["dtype"]))
-    if any(scheme.tiled for kind in model.kinds for _, scheme in kind.schemes):
-        raise CatalogError(
-            subject=str(row["config"]),
-            problem="has experts that a kernel stores anew with padding of its own",
-            fix="bytes after such kernels are not modelled",
-        )
+    model = with_dtype(load_model(_as_loaded(config, row)), str(row["dtype"]))
     utilization = row["gpu_memory_utilization"]
     settings = Settings(
         max_model_len=_whole(row, "max_model_len"),
@@ -134,6 +121,23 @@ def _deployment(row: Json, layout: Layout, configs: Path) -> Deployment:
     deployment = Deployment(model=model, layout=layout, settings=settings, cluster=cluster)
     Shard.of(deployment, 0)  # what cannot be sized says so
     return deployment
+
+
+def _as_loaded(config: dict[str, object], row: Json) -> dict[str, object]:
+    """The config as 0.32.0 would have to say it, for bytes that a launch of its release had.
+
+    fp8 that is made while weights load is stored like a checkpoint of it with one scale a matrix.
+    Older releases take GPTQ in activation order, which has two more integers for each column.
+    """
+    method, given = row.get("quantization"), config.get("quantization_config")
+    if method == "fp8" and not given:
+        return {
+            **config,
+            "quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic"},
+        }
+    if isinstance(given, dict) and given.get("desc_act"):
+        return {**config, "quantization_config": {**given, "desc_act": False}}
+    return config
 
 
 def _workers(row: Json, layout: Layout) -> tuple[Worker, ...]:

@@ -16,7 +16,9 @@ from vllm_parallel.term import RELEASE, Span, Term
 
 CURRENT: Final = COEFFICIENTS[RELEASE]
 COPIES: Final = "vllm/model_executor/layers/attention/mla_attention.py"
-LOADED: Final = ("weights", "buffers", "copies after loading", "allocator rounding")
+LOADED: Final = (
+    "weights", "buffers", "copies after loading", "repacked experts", "allocator rounding",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,9 +66,8 @@ class Ledger:
 
         Source: vllm/utils/mem_utils.py, DeviceMemoryProfiler (v0.32.0)
         """
-        shard = self.shard
-        held = shard.weight_bytes + shard.buffer_bytes + shard.copy_bytes
-        return held + rounding_bytes(shard, whole_segments=False)
+        held = sum(term.bytes for term in self.terms if term.name in LOADED[:-1])
+        return held + rounding_bytes(self.shard, whole_segments=False)
 
     @property
     def overhead(self) -> Span:

@@ -42,6 +42,7 @@ class Coefficients:
     standing: str
     logit_copies: Span  # fp32 copies of the logits [S, V] beside the logits themselves
     logit_rows: int  # rows [V] of fp32 that the top-k kernel keeps, one for each multiprocessor
+    keeps_scales: bool  # of mxfp4 experts, beside the copies that kernels read
     sampler_state: bool  # counts, masks and lists of every sequence lie on the GPU
     sampler_rest: int  # workspace of the matrix products, and small tensors, beside the sampler
     forward_rest: int  # the same beside the widest layer
@@ -76,6 +77,7 @@ V19: Final = Coefficients(
     standing=f"fitted on {LAUNCHES}",
     logit_copies=Span.exactly(3),  # the fp32 logits, their probabilities, the noise
     logit_rows=132,
+    keeps_scales=True,
     sampler_state=False,
     sampler_rest=round(0.040 * GIB),
     forward_rest=round(0.014 * GIB),
@@ -91,6 +93,7 @@ V32: Final = Coefficients(
     standing="computed, no 0.32 GPU launch behind it",
     logit_copies=Span(least=0, likely=0, most=1),
     logit_rows=0,
+    keeps_scales=False,
     sampler_state=True,
     sampler_rest=round(0.040 * GIB),
     forward_rest=round(0.014 * GIB),

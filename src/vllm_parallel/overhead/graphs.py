@@ -14,6 +14,8 @@ from vllm_parallel.units import ceil_div
 
 LARGEST: Final = 512
 LARGEST_ON_BLACKWELL: Final = 1024
+LARGEST_OF_GPT_OSS: Final = 1024
+GPT_OSS: Final = "GptOssForCausalLM"
 MEASURED_SIZES: Final = 51  # batch sizes of the launches that GraphCost comes from
 SPLITS: Final = 32
 FP32: Final = 4
@@ -22,7 +24,8 @@ FP32: Final = 4
 def capture_sizes(deployment: Deployment) -> tuple[int, ...]:
     """The batch sizes that graphs are captured for; none with `--enforce-eager`.
 
-    Source: vllm/config/vllm.py, _set_cudagraph_sizes (v0.32.0)
+    Source: vllm/config/vllm.py, _set_cudagraph_sizes, and
+    vllm/model_executor/models/config.py, GptOssForCausalLMConfig (v0.32.0)
 
     >>> from vllm_parallel.catalog import load_model
     >>> from vllm_parallel.deployment import Settings
@@ -36,8 +39,11 @@ def capture_sizes(deployment: Deployment) -> tuple[int, ...]:
         return ()
     gpu = deployment.cluster.gpu
     blackwell = gpu is not None and gpu.architecture in BLACKWELL
+    tokens = deployment.max_num_batched_tokens
+    if deployment.model.architecture == GPT_OSS:  # whatever the sequences are
+        return _sizes(LARGEST_OF_GPT_OSS, tokens, LARGEST_OF_GPT_OSS)
     default = LARGEST_ON_BLACKWELL if blackwell else LARGEST
-    return _sizes(deployment.max_num_seqs, deployment.max_num_batched_tokens, default)
+    return _sizes(deployment.max_num_seqs, tokens, default)
 
 
 @lru_cache(maxsize=64)

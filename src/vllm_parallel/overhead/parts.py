@@ -11,6 +11,7 @@ from vllm_parallel.overhead.peaks import (
     sampler_state,
     stage_buffers,
 )
+from vllm_parallel.overhead.repacking import repacked_bytes
 from vllm_parallel.overhead.rounding import rounding_bytes
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.shard import Shard
@@ -26,11 +27,16 @@ def overhead_terms(shard: Shard, known: Coefficients) -> tuple[Term, ...]:
     >>> from vllm_parallel.overhead.coefficients import V19
     >>> shard = Shard.of(Deployment(model=load_model("llama-3.1-8b"), layout=Layout()), 0)
     >>> [term.name for term in overhead_terms(shard, V19)][:2]
-    ['allocator rounding', 'sampler or forward peak']
+    ['repacked experts', 'allocator rounding']
     """
     peak = sampler_peak(shard, known).or_more(forward_peak(shard, known))
     graphs = Span.exactly(0) if known.graphs is None else graph_bytes(shard, known.graphs)
     parts = (
+        (
+            "repacked experts",
+            Span.exactly(repacked_bytes(shard, known)),
+            "vllm/model_executor/layers/fused_moe/oracle/mxfp4.py",
+        ),
         (
             "allocator rounding",
             Span.exactly(rounding_bytes(shard, whole_segments=known.whole_segments)),

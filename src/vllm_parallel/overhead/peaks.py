@@ -11,6 +11,7 @@ from typing import Final
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import DenseMlp, Experts, Mlp
 from vllm_parallel.overhead.coefficients import Coefficients
+from vllm_parallel.overhead.repacking import is_repacked
 from vllm_parallel.shard import Shard
 from vllm_parallel.term import Span
 from vllm_parallel.units import ceil_div, round_up
@@ -99,11 +100,13 @@ def _columns(mlp: Mlp | None, shard: Shard) -> int:
 def expert_scratch(shard: Shard) -> int:
     """Two buffers that all MoE layers share and keep: every token once for each of its experts.
 
-    With data parallelism the tokens of all replicas arrive.
+    With data parallelism the tokens of all replicas arrive. Triton's mxfp4 kernels use none.
 
     Source: vllm/model_executor/layers/fused_moe/experts/triton_moe.py, workspace_shapes (v0.32.0)
     """
     deployment = shard.deployment
+    if is_repacked(shard):
+        return 0
     model, rows = deployment.model, deployment.max_num_batched_tokens * deployment.layout.dp
     return max(
         (

@@ -50,6 +50,7 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
         *("tests/test_verdict.py", "tests/test_catalog.py", "tests/test_answers.py"),
         *(
             "tests/test_families.py",
+            "tests/test_many_families.py",
             "tests/test_catalog_refusals.py",
             "tests/test_sparse.py",
             "tests/test_towers.py",

@@ -106,6 +106,15 @@ class Keys:
         if key not in self.values:
             raise self._bad(key, None, "given")
 
+    def refuse_set(self, key: str) -> None:
+        """Refuse a flag that is on, where what it turns on is not modelled."""
+        if self.flag(key):
+            raise CatalogError(
+                subject=self.name,
+                problem=f"sets {key!r}, which is not modelled here",
+                fix="leave it out",
+            )
+
     def filled(self, defaults: JsonObject) -> Keys:
         """The same with what a config class fills in for keys that are missing; null stays.
 
@@ -113,6 +122,10 @@ class Keys:
         {'head_dim': None, 'vocab_size': 9}
         """
         return Keys(self.name, {**defaults, **self.values})
+
+    def with_(self, **values: object) -> Keys:
+        """The same with these values in place of its own."""
+        return Keys(self.name, {**self.values, **values})
 
     def without(self, key: str) -> Keys:
         """The same without a key that a family does not look at, here and in the rope keys."""

@@ -149,6 +149,8 @@ def _positions(keys: Keys, rope: Keys) -> int:
     if kind in FROM_ORIGINAL:
         return ceil(_original(keys, rope) * sections * rope.number("factor"))
     if kind == LONG:
+        for factors in ("short_factor", "long_factor"):
+            rope.refuse_missing(factors)
         return _original(keys, rope) + positions
     if kind == "linear":
         if isinstance(rope.values.get("factor"), int):

@@ -21,10 +21,10 @@ def _grouped(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
     """Source: vllm/model_executor/layers/linear.py, QKVParallelLinear (v0.32.0)."""
     query = Part(a.heads, a.head_dim, Split.TENSOR, "query heads")
     key = Part(a.kv_heads, a.head_dim, Split.KV_HEADS, "KV heads")
-    qkv = (query, key, key)
     across = storage.across
+    rows, name = ((query,), "q_proj") if a.borrows_kv else ((query, key, key), "qkv_proj")
     weights = [
-        *storage.linear("self_attn.qkv_proj", qkv, across, bias=a.qkv_bias),
+        *storage.linear(f"self_attn.{name}", rows, across, bias=a.qkv_bias),
         *storage.linear("self_attn.o_proj", across, (query,), bias=a.output_bias),
     ]
     if a.qk_norm:
@@ -42,6 +42,7 @@ def _norms(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
         Weight(f"self_attn.{name}_norm.{kind}", _span(a, heads), storage.dtype)
         for name, heads in (("q", a.heads), ("k", a.kv_heads))
         for kind in kinds
+        if name == "q" or not a.borrows_kv
     ]
 
 

@@ -1,4 +1,4 @@
-"""Families that vLLM's Transformers backend builds: the library's layers, fused and cut."""
+"""What the families of vLLM's Transformers backend share: the library's layers, fused and cut."""
 
 from __future__ import annotations
 
@@ -6,69 +6,70 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from vllm_parallel.catalog.families.common import HeadDefaults, grouped, named_windows, whole_model
-from vllm_parallel.catalog.keys import JsonObject, Keys
+from vllm_parallel.catalog.families.common import (
+    HeadDefaults,
+    grouped,
+    named_windows,
+    whole_model,
+)
+from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotated
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends, Extra
-from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig
+from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
 
 FREQUENCIES: Final = ("inv_freq", "original_inv_freq")
-PHI: Final[JsonObject] = {
-    "vocab_size": 51_200, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 24,
-    "num_attention_heads": 32, "max_position_embeddings": 2048, "partial_rotary_factor": 0.5,
-}  # fmt: skip
-PHI_NAMES: Final = (
-    ("self_attn.o_proj", "self_attn.dense"),
-    ("mlp.up_proj", "mlp.fc1"),
-    ("mlp.down_proj", "mlp.fc2"),
-)
 
 
-def read_phi(keys: Keys) -> ModelConfig:
-    """Phi: biases everywhere, one norm before attention and MLP alike.
+def heads(
+    keys: Keys, *, qkv_bias: bool = False, output_bias: bool = False
+) -> GroupedQueryAttention:
+    """Attention without a rotary table: the backend keeps frequencies on every stage."""
+    attention = grouped(keys, HeadDefaults(null_kv_heads=True))
+    return replace(attention, qkv_bias=qkv_bias, output_bias=output_bias, rotates=False)
 
-    Source: transformers, models/phi/modeling_phi.py
-    """
-    keys = keys.filled(PHI)
-    attention = replace(
-        grouped(keys, HeadDefaults(null_kv_heads=True)), qkv_bias=True, output_bias=True
-    )
-    block = Block(
-        attention=None,
-        mlp=DenseMlp(intermediate=keys.size("intermediate_size"), bias=True, gated=False),
-        norms=("input_layernorm",),
-        norm_bias=True,
-        names=PHI_NAMES,
-    )
-    return built(keys, attention, block, Ends(norms=("final_layernorm",), norm_bias=True))
+
+def dense(keys: Keys, *, bias: bool = False, gated: bool = True) -> DenseMlp:
+    """The MLP of these families."""
+    return DenseMlp(intermediate=keys.size("intermediate_size"), bias=bias, gated=gated)
 
 
 def built(
-    keys: Keys, attention: GroupedQueryAttention, block: Block, ends: Ends | None = None
+    keys: Keys, block: Block, ends: Ends | None = None, traits: Traits | None = None
 ) -> ModelConfig:
-    """The model of such blocks, alike but for their windows; frequencies take a table's place.
+    """The model of blocks alike but for their windows; frequencies of one kind unless given.
 
     Source: vllm/model_executor/models/transformers/base.py (v0.32.0)
     """
-    attention = replace(attention, rotates=False)
+    _refuse_padding(keys)
+    attention, ends = block.attention, ends or Ends()
+    assert isinstance(attention, GroupedQueryAttention)
+    if not ends.buffers:
+        rotated = {"": read_rotated(keys, attention.head_dim)}
+        ends = replace(ends, buffers=frequencies(rotated))
     blocks = [
         replace(block, attention=replace(attention, window=window))
         for window in named_windows(keys)
     ]
-    rotated = {"": read_rotated(keys, attention.head_dim)}
-    ends = replace(ends or Ends(), buffers=frequencies(rotated))
-    return replace(whole_model(keys, blocks, ()), ends=ends)
+    return replace(whole_model(keys, blocks, (), traits), ends=ends)
 
 
 def frequencies(dims: Mapping[str, int]) -> tuple[Extra, ...]:
     """Two vectors in fp32 for each prefix, one number for two elements of a head."""
     return tuple(
-        Extra(
-            name=f"rotary_emb.{prefix}{name}",
-            rows=dim // 2,
-            dtype=Dtype.FLOAT32,
-        )
+        Extra(name=f"rotary_emb.{prefix}{name}", rows=dim // 2, dtype=Dtype.FLOAT32)
         for prefix, dim in dims.items()
         for name in FREQUENCIES
     )
+
+
+def _refuse_padding(keys: Keys) -> None:
+    """The padding token has to have a row in the embedding: torch refuses it otherwise."""
+    token = keys.optional("pad_token_id")
+    if token is not None and token >= keys.size("vocab_size"):
+        raise CatalogError(
+            subject=keys.name,
+            problem=f"pads with token {token} of {keys.size('vocab_size')}",
+            fix="give a pad_token_id inside the vocabulary",
+        )

@@ -21,6 +21,7 @@ from vllm_parallel.positions import Rotary
 
 MAX_LAYERS: Final = 10_000
 FULL: Final = "full_attention"
+LEGACY: Final = {"attention": FULL}  # transformers, remap_legacy_layer_types
 SLIDING: Final = "sliding_attention"
 EXPERT_KEYS: Final = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
 
@@ -119,7 +120,8 @@ def one_window(keys: Keys) -> int | None:
 
 def layer_kinds(keys: Keys) -> list[str]:
     """`layer_types`, each full or sliding."""
-    kinds = one_each(keys, "layer_types", keys.items("layer_types") or [])
+    given = one_each(keys, "layer_types", keys.items("layer_types") or [])
+    kinds = [LEGACY.get(kind, kind) if isinstance(kind, str) else kind for kind in given]
     named = [kind for kind in (FULL, SLIDING) if kind in kinds]
     if strange := [kind for kind in kinds if kind not in named]:
         raise CatalogError(

@@ -30,7 +30,7 @@ def read_llama(keys: Keys) -> ModelConfig:
     """
     refuse_uneven_heads(keys)
     attention = grouped(keys, HeadDefaults(null_kv_heads=True))
-    return _llama(keys, attention, named_windows(keys))
+    return llama_layers(keys, attention, named_windows(keys))
 
 
 def read_mistral(keys: Keys) -> ModelConfig:
@@ -39,7 +39,7 @@ def read_mistral(keys: Keys) -> ModelConfig:
     Source: vllm/model_executor/models/mistral.py (v0.32.0)
     """
     attention = grouped(keys, HeadDefaults(kv_heads=8))
-    return _llama(keys, attention, named_windows(keys, missing=MISTRAL_WINDOW))
+    return llama_layers(keys, attention, named_windows(keys, missing=MISTRAL_WINDOW))
 
 
 def read_qwen2(keys: Keys) -> ModelConfig:
@@ -60,7 +60,8 @@ def read_qwen3(keys: Keys) -> ModelConfig:
     return _qwen(keys, replace(attention, qkv_bias=keys.flag("attention_bias"), qk_norm=True))
 
 
-def _llama(keys: Keys, attention: GroupedQueryAttention, windows: Windows) -> ModelConfig:
+def llama_layers(keys: Keys, attention: GroupedQueryAttention, windows: Windows) -> ModelConfig:
+    """Llama's layers around this attention, with biases where the config asks for them."""
     refuse_activation(keys)
     bias = keys.flag("attention_bias") or keys.flag("bias")
     attention = replace(attention, qkv_bias=keys.flag("qkv_bias", default=bias), output_bias=bias)

@@ -46,7 +46,7 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
         *("tests/constraints/test_memory_rules.py", "tests/constraints/test_doors.py"),
     ),
     "sums": (
-        *("tests/test_layout.py", "tests/test_kv.py", "tests/test_ledger.py"),
+        *("tests/test_layout.py", "tests/test_ledger.py"),
         *("tests/test_verdict.py", "tests/test_catalog.py", "tests/test_answers.py"),
         *(
             "tests/test_families.py",
@@ -60,11 +60,13 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
         "tests/test_collectives.py",
     ),
     "parts": ("tests/test_overhead.py",),
+    "caches": ("tests/test_caches.py", "tests/test_kv.py"),
 }
 # The stage that is likeliest to catch a mutant is asked first: most end there.
-USUAL: Final = ("builds", "sums", "verdicts", "rules", "parts")
-OF_RULES: Final = ("verdicts", "rules", "builds", "sums", "parts")
-OF_PARTS: Final = ("parts", "sums", "builds", "verdicts", "rules")
+USUAL: Final = ("builds", "sums", "verdicts", "rules", "caches", "parts")
+OF_RULES: Final = ("verdicts", "rules", "builds", "sums", "caches", "parts")
+OF_CACHES: Final = ("caches", "builds", "sums", "rules", "verdicts", "parts")
+OF_PARTS: Final = ("parts", "sums", "builds", "verdicts", "rules", "caches")
 PYTEST: Final = (
     *("-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"),
     *("-o", "addopts=--strict-markers --strict-config --import-mode=importlib"),
@@ -90,6 +92,8 @@ class Mutant:
         """The stages of tests, in the order in which they are asked."""
         if self.file.startswith(("overhead/", "term.")):
             return OF_PARTS
+        if self.file.startswith("kv/"):
+            return OF_CACHES
         return OF_RULES if self.file.startswith("constraints/") else USUAL
 
     def planted(self, source: str) -> str | None:

@@ -14,7 +14,7 @@ from vllm_parallel.cluster import Cluster
 from vllm_parallel.deployment import Deployment, Settings
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
-from vllm_parallel.kv import KvCache, KvKind, KvSpec
+from vllm_parallel.kv import KvCache, KvGroup, KvKind, KvSpec
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Pool
 from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig
@@ -54,6 +54,12 @@ def cache_of(
     return KvCache.of(Deployment(model=model_of(pattern), layout=layout, settings=settings))
 
 
+def spec_of(group: KvGroup) -> KvSpec:
+    """What the layers of a group of attention keep."""
+    assert isinstance(group.spec, KvSpec)
+    return group.spec
+
+
 @pytest.mark.parametrize(
     "name, tp, kv_cache_dtype, token_bytes",
     [
@@ -80,7 +86,7 @@ def test_bytes_of_a_token(name: str, tp: int, kv_cache_dtype: str, token_bytes: 
         settings=Settings(kv_cache_dtype=kv_cache_dtype, block_size=32),
     )
     cache = KvCache.of(deployment)
-    assert {group.spec.token_bytes for group in cache.groups} == {token_bytes}
+    assert {spec_of(group).token_bytes for group in cache.groups} == {token_bytes}
     assert cache.page_bytes(0) == (32 * token_bytes,)
 
 
@@ -89,16 +95,20 @@ def test_bytes_of_a_token(name: str, tp: int, kv_cache_dtype: str, token_bytes: 
 )
 def test_auto_takes_the_models_dtype(dtype: Dtype, token_bytes: int) -> None:
     model = replace(model_of("f"), dtype=dtype)
-    spec = KvCache.of(Deployment(model=model, layout=Layout())).groups[0].spec
-    assert (spec.dtype, spec.token_bytes) == (dtype, token_bytes)
+    spec = spec_of(KvCache.of(Deployment(model=model, layout=Layout())).groups[0])
+    assert (spec.word, spec.token_bytes) == ("auto", token_bytes)
 
 
-def test_unmodelled_dtype() -> None:
-    """A cache dtype whose pages are not known is refused, never counted as another."""
-    for word in ("fp8_e5m2", "fp8_ds_mla", "int8_per_token_head", "nvfp4"):
+def test_dtypes_of_other_vendors() -> None:
+    """A format whose pages are not known there is refused, never counted as another."""
+    cluster = Cluster(gpu=load_gpu("mi300x"))
+    for word in ("ultraquant_4bit", "int8_per_token_head", "nvfp4"):
         settings = Settings(kv_cache_dtype=word)
-        with pytest.raises(CatalogError, match=f"--kv-cache-dtype {word} is not modelled"):
-            KvCache.of(Deployment(model=model_of("f"), layout=Layout(), settings=settings))
+        deployment = Deployment(
+            model=model_of("f"), layout=Layout(), settings=settings, cluster=cluster
+        )
+        with pytest.raises(CatalogError, match=f"--kv-cache-dtype {word} is not modelled on GPUs"):
+            KvCache.of(deployment)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +161,7 @@ def test_tokens_dealt_to_dcp_ranks() -> None:
 
 def test_windows_and_chunks() -> None:
     """A window keeps its last tokens and all in flight, and may cut into one more block."""
-    for batch, block_size, pp in product((1, 7, 24), (1, 4, 16), (1, 2)):
+    for batch, block_size, pp in product((1, 3, 7, 24), (16, 32), (1, 2)):
         in_flight = batch * (pp + 1)
         full, window, chunk = (
             cache_of(letter * 2, Layout(pp=pp), batch=batch, block_size=block_size)
@@ -166,6 +176,14 @@ def test_windows_and_chunks() -> None:
             assert window.blocks_per_request(length) == windowed, case
             chunked = blocks_filled(len(kept_by_chunk), block_size)
             assert chunk.blocks_per_request(length) == chunked, case
+
+
+@pytest.mark.parametrize("asked, window", [(1, 16), (16, 16), (17, 16), (40, 32), (64, 64)])
+def test_blocks_of_windows(asked: int, window: int) -> None:
+    """A window takes the largest block that its kernels read, whatever is asked for."""
+    cache = cache_of("w" * 3, block_size=asked)
+    assert (cache.block_size, cache.groups[0].spec.block_size) == (asked, window)
+    assert cache.page_bytes(0) == (window * 128,)
 
 
 def groups_dealt(pattern: str) -> list[tuple[str, list[int]]]:
@@ -332,5 +350,5 @@ def test_specs_are_compared_by_what_they_keep() -> None:
     assert [cache.block_bytes(stage) for stage in cache.stages] == [
         layers * 16 * 1152 for layers in (15, 15, 16, 15)
     ]
-    spec = KvSpec.of(FULL, Deployment(model=model_of("f"), layout=Layout()))
+    spec = spec_of(cache_of("f").groups[0])
     assert (spec.kind, spec.heads, spec.key_size, spec.value_size) == (KvKind.FULL, 2, 16, 16)

@@ -29,6 +29,12 @@ VALUES: Final[dict[str, tuple[object, ...]]] = {
     "num_gpu_blocks_override": (0, 66),
     "dtype": ("auto", "bfloat16"),
     "kv_cache_dtype": ("auto", "fp8"),
+    "disable_hybrid_kv_cache_manager": (True, False),
+    "kv_cache_dtype_skip_layers": (["0", "31"], ["sliding_window"]),
+    "mamba_cache_dtype": ("auto", "float32"),
+    "mamba_ssm_cache_dtype": ("bfloat16",),
+    "mamba_block_size": (64,),
+    "mamba_cache_mode": ("align",),
     "enable_prefix_caching": (True, False),
     "enable_chunked_prefill": (True, False),
     "enforce_eager": (True, False),
@@ -86,7 +92,11 @@ def test_given_arguments_are_the_arguments() -> None:
         given = arguments.given()
         assert Arguments.of(given) == arguments
         assert set(given) <= set(asked)
-        assert all(asked[name] == value for name, value in given.items() if name not in OBJECTS)
+        listed = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in given.items()
+        }
+        assert all(asked[name] == value for name, value in listed.items() if name not in OBJECTS)
     assert Arguments.of({}).given() == {}
 
 

@@ -10,8 +10,6 @@ from tests.test_catalog import refused
 from tests.test_families import LATENT, Config, dense_layers, experts, read
 from vllm_parallel.deployment import ContextSettings, Deployment, Settings
 from vllm_parallel.dtype import Dtype
-from vllm_parallel.errors import CatalogError
-from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import Indexer, LatentAttention, ModelConfig
 from vllm_parallel.shard import Shard
@@ -114,8 +112,3 @@ def test_queries_are_not_replicated() -> None:
             model=read(family, config), layout=Layout(tp=4, dcp=2), settings=asked
         )
         assert deployment.replicates_queries is replicated, family
-
-
-def test_the_second_cache_is_refused() -> None:
-    with pytest.raises(CatalogError, match="a second cache for its indexer"):
-        KvCache.of(Deployment(model=read("DeepseekV32", INDEXED), layout=Layout()))

@@ -20,12 +20,12 @@ TEXTS = ("docs/**/*.md", "snippets/**/*", "README.md", "scripts/site/*.toml")
 MODULES = {
     "weight_bytes": ("weight.py", "layers", "graph.py", "shard.py"),
     "buffer_bytes": ("shard.py",),
-    "kv_layers": ("kv.py",),
-    "kv_page_bytes": ("kv.py",),
-    "num_blocks": ("kv.py", "ledger.py"),
-    "tokens": ("kv.py", "ledger.py"),
-    "concurrency": ("kv.py", "ledger.py"),
-    "max_model_len": ("kv.py", "ledger.py"),
+    "kv_layers": ("kv",),
+    "kv_page_bytes": ("kv",),
+    "num_blocks": ("kv", "ledger.py"),
+    "tokens": ("kv", "ledger.py"),
+    "concurrency": ("kv", "ledger.py"),
+    "max_model_len": ("kv", "ledger.py"),
 }
 GROUPS = ("ranks.py",)
 

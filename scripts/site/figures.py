@@ -82,19 +82,25 @@ class Guide:
         return gib(self.budget.ledger.terms[0].bytes)
 
     @property
+    def cache(self) -> KvCache:
+        """The cache of an engine."""
+        return KvCache.of(self.deployment)
+
+    @property
     def kv_of_a_token(self) -> str:
         """KV of one token on a rank."""
-        return size(KvCache.of(self.deployment).block_bytes(0) // self.deployment.block_size)
+        return size(self.cache.block_bytes(0) // self.cache.block_size)
 
     @property
     def kv_heads(self) -> int:
         """KV heads of a layer on a rank."""
-        return KvCache.of(self.deployment).groups[0].spec.heads
+        model, layout = self.deployment.model, self.deployment.layout
+        return max(1, model.kv_heads // layout.tp)
 
     @property
     def layers(self) -> int:
         """Layers on a rank of the first stage."""
-        return KvCache.of(self.deployment).layers(0)
+        return self.cache.layers(0)
 
     @property
     def pool_tokens(self) -> int:

@@ -121,7 +121,7 @@ def printed_tokens(pool: Pool, release: str) -> int:
         return pool.tokens
     deployment = pool.cache.deployment
     per_group = pool.num_blocks // len(pool.cache.groups)
-    return per_group * deployment.block_size * deployment.layout.dcp
+    return per_group * pool.cache.block_size * deployment.layout.dcp
 
 
 def _lie(launch: Launch) -> bool | None:
@@ -155,7 +155,7 @@ def _blocks_of_tokens(launch: Launch) -> int | None:
     pool = _pool(launch, 1)
     if launch.tokens is None or pool is None:
         return None
-    groups, size = len(pool.cache.groups), launch.deployment.block_size
+    groups, size = len(pool.cache.groups), pool.cache.block_size
     return launch.tokens // size * groups
 
 

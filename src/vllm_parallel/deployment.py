@@ -19,7 +19,6 @@ SEQUENCE_PARALLEL_BACKENDS: Final = (
     "flashinfer_nvlink_one_sided", "passthrough", "mori_high_throughput", "mori_low_latency",
     "nixl_ep", "naive", "pplx",
 )  # fmt: skip
-DEFAULT_BLOCK: Final = 16
 BATCHED_TOKENS: Final = 2048  # --max-num-batched-tokens of `vllm serve` on small GPUs and A100
 BATCHED_TOKENS_LOW_LATENCY: Final = 256  # where experts take fixed batches from each rank
 BATCHED_BACKENDS: Final = ("deepep_low_latency", "nixl_ep")
@@ -29,8 +28,7 @@ SEQUENCES: Final = 256  # --max-num-seqs on small GPUs and A100
 SEQUENCES_70_GIB: Final = 1024
 HOPPER: Final = "90"
 BLACKWELL: Final = ("100", "103")
-FLASHMLA_BLOCK: Final = 64  # takes over from FLASH_ATTN_MLA for an fp8 latent cache
-FLASHINFER_MLA_BLOCK: Final = 32  # first choice for latent attention on Blackwell
+STEPWISE_METHODS: Final = ("ngram", "suffix", "medusa", "mlp_speculator", "custom_class")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +87,21 @@ class ContextSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSettings:
+    """Flags of caches whose layers are not all alike.
+
+    Source: vllm/config/cache.py, CacheConfig (v0.32.0)
+    """
+
+    disable_hybrid_kv_cache_manager: bool | None = None
+    kv_cache_dtype_skip_layers: tuple[str, ...] = ()
+    mamba_cache_dtype: str = "auto"
+    mamba_ssm_cache_dtype: str = "auto"
+    mamba_block_size: int | None = None
+    mamba_cache_mode: str = "none"  # decided by prefix caching, whatever is asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Engine arguments beside the layout, under vLLM's defaults. None: vLLM derives it.
 
@@ -107,7 +120,7 @@ class Settings:
     num_gpu_blocks_override: int | None = None
     dtype: str = "auto"
     kv_cache_dtype: str = "auto"
-    prefix_caching: bool = True
+    prefix_caching: bool | None = None
     chunked_prefill: bool = True
     lora: bool = False
     enforce_eager: bool = False
@@ -122,6 +135,7 @@ class Settings:
     video_limit: int | None = None
     audio_limit: int | None = None
     mm_encoder_tp_mode: str = "weights"
+    caches: CacheSettings = field(default_factory=CacheSettings)
     experts: ExpertSettings = field(default_factory=ExpertSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     balancing: LoadBalancing = field(default_factory=LoadBalancing)
@@ -159,23 +173,19 @@ class Deployment:
         return self.model.context.max_model_len if asked is None or asked == -1 else asked
 
     @property
-    def block_size(self) -> int:
-        """Tokens of one KV cache block, as asked or as the attention back end prefers.
+    def prefix_caching(self) -> bool:
+        """Whether finished blocks are kept for later requests: as asked, else with attention.
 
-        Source: vllm/platforms/interface.py, update_block_size_for_backend (v0.32.0)
+        Source: vllm/config/model.py, is_prefix_caching_supported (v0.32.0)
         """
-        if self.settings.block_size is not None:
-            return self.settings.block_size
-        if not self.model.is_latent:
-            return DEFAULT_BLOCK
-        gpu = self.cluster.gpu
-        architecture = HOPPER if gpu is None else gpu.architecture
-        if self.model.traits.sparse_attention and architecture == HOPPER:
-            return FLASHMLA_BLOCK
-        if architecture in BLACKWELL:
-            return FLASHINFER_MLA_BLOCK
-        quantised = self.kv_cache_dtype in ("fp8", "fp8_e4m3")
-        return FLASHMLA_BLOCK if quantised and architecture == HOPPER else DEFAULT_BLOCK
+        asked = self.settings.prefix_caching
+        return bool(self.model.attentions) if asked is None else asked
+
+    @property
+    def draft_tokens(self) -> int:
+        """Tokens that speculation proposes at once, 0 without it."""
+        settings = self.settings
+        return (settings.speculative_tokens or 0) if settings.speculative_method else 0
 
     @property
     def towers(self) -> tuple[Tower, ...]:
@@ -213,8 +223,11 @@ class Deployment:
         Source: vllm/utils/torch_utils.py, resolve_kv_cache_dtype_string (v0.32.0)
         """
         asked, quantisation = self.settings.kv_cache_dtype, self.model.quantisation
-        told = quantisation.kv_cache_dtype if quantisation is not None else None
-        return told if asked == "auto" and told is not None else asked
+        if asked != "auto" or quantisation is None:
+            return asked
+        if self.model.is_latent and quantisation.method == "compressed-tensors":
+            return asked  # its scheme is read where attention is not latent
+        return quantisation.kv_cache_dtype or asked
 
     @property
     def sequence_parallel_experts(self) -> bool:
@@ -278,11 +291,14 @@ class Deployment:
 
     @property
     def in_flight_tokens(self) -> int:
-        """Tokens scheduled and not yet settled: one batch more than there are stages.
+        """Tokens scheduled and not yet settled: a batch on each stage, and one being scheduled.
 
-        Source: vllm/config/vllm.py, max_in_flight_tokens (v0.32.0)
+        Some ways to speculate wait for a step before they schedule the next.
+
+        Source: vllm/config/vllm.py, max_in_flight_tokens and __post_init__ (v0.32.0)
         """
-        return (self.layout.pp + 1) * self.max_num_batched_tokens
+        waits = self.settings.speculative_method in STEPWISE_METHODS
+        return (self.layout.pp + (not waits)) * self.max_num_batched_tokens
 
     @property
     def replicates_queries(self) -> bool:

@@ -12,7 +12,8 @@ from vllm_parallel.catalog import load_gpu, load_model, with_dtype
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.engine import Arguments
-from vllm_parallel.model import ModelConfig
+from vllm_parallel.mixer import Mamba2
+from vllm_parallel.model import GroupedQueryAttention, ModelConfig
 
 Args = Mapping[str, object]
 CONFIGS: Final = Path(__file__).parents[1] / "oracle" / "recorded" / "configs"
@@ -141,6 +142,28 @@ def pictured(*, deep: int = 0, **keys: object) -> ModelConfig:
 def seeing_latent() -> ModelConfig:
     """The small model with latent attention, and the tower of the one above."""
     return replace(latent("seeing"), towers=pictured().towers)
+
+
+def with_states() -> ModelConfig:
+    """The dense model with a mixer beside attention on every layer."""
+    plain = llama("with-states")
+    mixer = Mamba2(name="mamba", inner=6144, heads=96, head_dim=64, state=128, kernel=4)
+    return replace(plain, kinds=tuple(replace(kind, mixer=mixer) for kind in plain.kinds))
+
+
+def with_windows(*, borrows: bool = False) -> ModelConfig:
+    """The dense model, every second layer windowed; the last four may read others' caches."""
+    plain = llama("with-windows")
+    full = plain.kinds[0]
+    assert isinstance(full.attention, GroupedQueryAttention)
+    window = replace(full, attention=replace(full.attention, window=1024))
+    kinds, pattern = [full, window], [0, 1] * 24
+    if borrows:
+        for kind in (full, window):
+            assert isinstance(kind.attention, GroupedQueryAttention)
+            kinds.append(replace(kind, attention=replace(kind.attention, borrows_kv=True)))
+        pattern[-4:] = [2, 3, 2, 3]
+    return replace(plain, kinds=tuple(kinds), pattern=tuple(pattern))
 
 
 def without_pipeline() -> ModelConfig:

@@ -21,6 +21,7 @@ CACHE_DTYPES: Final = (
     "'turboquant_3bit_nc', 'ultraquant_4bit', 'int4_per_token_head', 'int8_per_token_head', "
     "'fp8_per_token_head', 'nvfp4' or 'nvfp4_4over6'"
 )
+STATE_DTYPES: Final = "'auto', 'float32', 'float16' or 'bfloat16'"
 MODEL_DTYPES: Final = "'auto', 'half', 'float16', 'bfloat16', 'float' or 'float32'"
 ROLES: Final = "'kv_producer', 'kv_both' or 'kv_consumer'"
 
@@ -89,11 +90,23 @@ FIELDS: Final = (
     Field(
         "kv-cache-dtype-words", "--kv-cache-dtype", CACHE_DTYPES, ("int8", "float32"),
         (
-            "auto", "float16", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla",
-            "nvfp4_ds_mla", "turboquant_k8v4", "turboquant_4bit_nc", "turboquant_k3v4_nc",
-            "turboquant_3bit_nc", "ultraquant_4bit", "int4_per_token_head",
-            "int8_per_token_head", "fp8_per_token_head", "nvfp4", "nvfp4_4over6",
+            "auto", "float16", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2", "turboquant_k8v4",
+            "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc",
+            "int4_per_token_head", "int8_per_token_head", "fp8_per_token_head", "nvfp4",
         ),
+    ),
+    Field("mamba-block-size-minimum", "--mamba-block-size", ABOVE, (0, -8), (1, 64)),
+    Field(
+        "mamba-cache-dtype-words", "--mamba-cache-dtype", STATE_DTYPES, ("half", "fp8"),
+        ("auto", "float32", "float16", "bfloat16"),
+    ),
+    Field(
+        "mamba-ssm-cache-dtype-words", "--mamba-ssm-cache-dtype", STATE_DTYPES, ("float",),
+        ("auto", "float32", "float16", "bfloat16"),
+    ),
+    Field(
+        "mamba-cache-mode-words", "--mamba-cache-mode", "'align' or 'none'", ("all",),
+        ("align", "none"),
     ),
     Field("pipeline-parallel-size-minimum", "--pipeline-parallel-size", ONE, (0, -2), (1, 2)),
     Field("tensor-parallel-size-minimum", "--tensor-parallel-size", ONE, (0, -8), (1, 8)),

@@ -90,7 +90,7 @@ FEATURE_CASES: Final = (
             fails={"tp": 8, "kv_cache_dtype": dtype},
             passes=(
                 {"tp": 8, "kv_cache_dtype": "fp8"},
-                {"tp": 8, "kv_cache_dtype": "nvfp4_ds_mla"},
+                {"tp": 8, "kv_cache_dtype": "auto"},
             ),
             says="nvfp4 KV cache is not supported with MLA (Multi-head Latent Attention) backends. "
             "Please use a different --kv-cache-dtype (e.g., 'fp8', 'auto', or 'nvfp4_ds_mla' with "

@@ -9,6 +9,7 @@ import pytest
 
 from tests.constraints.asked import Case, deployed
 from tests.constraints.bounds_cases import BOUNDS_CASES
+from tests.constraints.cache_cases import CACHE_CONFIG_CASES, CACHE_LOAD_CASES
 from tests.constraints.feature_cases import FEATURE_CASES
 from tests.constraints.flag_cases import FLAG_CASES
 from tests.constraints.launch_cases import LAUNCH_CASES
@@ -32,8 +33,15 @@ TABLES: Final = {
         *FEATURE_CASES,
         *MIXER_CONFIG_CASES,
         *QUANTISED_CONFIG_CASES,
+        *CACHE_CONFIG_CASES,
     ),
-    Stage.LOAD: (*BUILD_CASES, *PLAN_CASES, *MIXER_LOAD_CASES, *QUANTISED_LOAD_CASES),
+    Stage.LOAD: (
+        *BUILD_CASES,
+        *PLAN_CASES,
+        *MIXER_LOAD_CASES,
+        *QUANTISED_LOAD_CASES,
+        *CACHE_LOAD_CASES,
+    ),
 }
 CASES: Final = [case for table in TABLES.values() for case in table]
 ALL: Final[tuple[Constraint[Deployment] | Constraint[StageRoom], ...]] = (*RULES, *MEMORY_RULES)
@@ -65,11 +73,11 @@ def test_every_rule_says_how_it_is_known() -> None:
 
 # vLLM dies of an assert or of an accident without a sentence of its own, or of one too long.
 BARE: Final = {
-    "dcp-without-windows", "expert-width-divides", "experts-unbuildable", "halved-groups",
-    "kv-heads-divide-by-tp", "packed-experts-kernel", "packed-kernel",
+    "attention-backend", "dcp-without-windows", "expert-width-divides", "experts-unbuildable",
+    "halved-groups", "kv-heads-divide-by-tp", "packed-experts-kernel", "packed-kernel",
     "mixer-divides-by-tp", "mla-prefill-dimensions", "mlp-divides-by-tp", "pcp-attention-backend",
-    "redundant-experts-cap", "sparse-block-size", "stages-at-most-layers",
-    "world-divides-experts",
+    "redundant-experts-cap", "shared-cache-on-its-stage", "sparse-block-size",
+    "stages-at-most-layers", "world-divides-experts",
 }  # fmt: skip
 
 

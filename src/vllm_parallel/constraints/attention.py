@@ -37,9 +37,7 @@ model_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG, source=SOURCE)
 MODEL_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     model_rule(
         name="mixers-need-chunks",
-        broken=lambda d: (
-            d.model.is_hybrid and d.settings.prefix_caching and not d.settings.chunked_prefill
-        ),
+        broken=lambda d: d.model.is_hybrid and d.prefix_caching and not d.settings.chunked_prefill,
         says="Chunked prefill is required for mamba cache mode 'align'.",
         fix="drop --no-enable-chunked-prefill, or add --no-enable-prefix-caching",
         source="vllm/model_executor/models/config.py, MambaModelConfig",

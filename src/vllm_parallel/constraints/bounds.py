@@ -41,6 +41,9 @@ KV_CACHE_DTYPES: Final = (
     "turboquant_3bit_nc", "ultraquant_4bit", "int4_per_token_head", "int8_per_token_head",
     "fp8_per_token_head", "nvfp4", "nvfp4_4over6",
 )  # fmt: skip
+STATE_DTYPES: Final = ("auto", "float32", "float16", "bfloat16")
+STATE_MODES: Final = ("align", "none")
+STATES: Final = "settings.caches.mamba_{}"
 
 
 class Field(NamedTuple):
@@ -176,7 +179,17 @@ CACHE_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
     Field("--gpu-memory-utilization", "settings.gpu_memory_utilization", CACHE).above(0),
     Field("--gpu-memory-utilization", "settings.gpu_memory_utilization", CACHE).at_most(1),
     Field("--kv-cache-dtype", "settings.kv_cache_dtype", CACHE).one_of(KV_CACHE_DTYPES),
-)
+    *(
+        replace(bound, known=Known.RAISED)
+        for bound in (
+            Field("--mamba-block-size", STATES.format("block_size"), CACHE).above(0),
+            Field("--mamba-cache-dtype", STATES.format("cache_dtype"), CACHE).one_of(STATE_DTYPES),
+            Field("--mamba-ssm-cache-dtype", STATES.format("ssm_cache_dtype"), CACHE)
+            .one_of(STATE_DTYPES),
+            Field("--mamba-cache-mode", STATES.format("cache_mode"), CACHE).one_of(STATE_MODES),
+        )
+    ),
+)  # fmt: skip
 
 PARALLEL_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
     Field("--pipeline-parallel-size", "layout.pp", PARALLEL).at_least(1),

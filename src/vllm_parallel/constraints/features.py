@@ -158,7 +158,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     routed_rule(
         name="routed-experts-need-prefix-caching",
-        broken=routed(lambda d: not d.settings.prefix_caching),
+        broken=routed(lambda d: not d.prefix_caching),
         says="AuxOutput Connector requires prefix caching.",
         fix="drop --no-enable-prefix-caching",
         known=Known.RECORDED,
@@ -196,9 +196,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     config_rule(
         name="nvfp4-kv-without-mla",
-        broken=lambda d: (
-            d.settings.kv_cache_dtype in ("nvfp4", "nvfp4_4over6") and d.model.is_latent
-        ),
+        broken=lambda d: d.kv_cache_dtype in ("nvfp4", "nvfp4_4over6") and d.model.is_latent,
         says="nvfp4 KV cache is not supported with MLA (Multi-head Latent Attention) backends. "
         "Please use a different --kv-cache-dtype (e.g., 'fp8', 'auto', or 'nvfp4_ds_mla' with a "
         "sparse MLA backend) for MLA models such as DeepSeek.",

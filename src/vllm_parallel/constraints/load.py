@@ -7,11 +7,13 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from vllm_parallel.constraints.balancing import counted_engines, local_engines, names_engine
+from vllm_parallel.constraints.caches import BACKEND_RULES, GROUP_RULES
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test, divisors
 from vllm_parallel.constraints.mixers import MIXER_RULES
 from vllm_parallel.constraints.sparse import SPARSE_RULES
 from vllm_parallel.constraints.towers import LATE_TOWER_RULES, TOWER_RULES
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.units import round_up
@@ -121,10 +123,18 @@ def deals_blocks(d: Deployment) -> bool:
     return d.layout.dcp > 1 and d.settings.kv_connector != "NixlConnector"
 
 
+def smallest_block(d: Deployment) -> int:
+    """Tokens of the smallest block among the groups of layers."""
+    return min(group.spec.block_size for group in KvCache.of(d).groups)
+
+
 def interleave_cuts_block(d: Deployment) -> bool:
     """Whether a block is no multiple of the interleave; negative divisors pass in vLLM."""
     size = interleave(d)
-    return deals_blocks(d) and size != 0 and (size > d.block_size or d.block_size % size != 0)
+    if not deals_blocks(d) or size == 0:
+        return False
+    block = smallest_block(d)
+    return size > block or block % size != 0
 
 
 class BlockAndInterleave(NamedTuple):
@@ -268,6 +278,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         known=Known.RECORDED,
         bare=True,
     ),
+    *BACKEND_RULES,
     load_rule(
         name="mla-prefill-dimensions",
         broken=lacks_prefill,
@@ -366,13 +377,18 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     load_rule(
         name="dcp-without-windows",
-        broken=lambda d: d.layout.dcp > 1 and d.model.has_windows,
+        broken=lambda d: (
+            d.layout.dcp > 1
+            and d.model.has_windows
+            and not d.settings.caches.disable_hybrid_kv_cache_manager
+        ),
         says="DCP not support sliding window.",
         fix="use --decode-context-parallel-size 1: {model.name} has windowed layers",
         source="vllm/v1/kv_cache_interface.py, SlidingWindowSpec",
         known=Known.RECORDED,
         bare=True,
     ),
+    *GROUP_RULES,
     pcp_rule(
         name="pcp-without-towers",
         broken=with_pcp(lambda d: bool(d.towers)),
@@ -434,7 +450,7 @@ LATE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         broken=interleave_cuts_block,
         says="Block_size({options.block_size}) should be greater than or equal to and divisible "
         "by cp_kv_cache_interleave_size ({options.interleave}).",
-        options=lambda d: BlockAndInterleave(d.block_size, interleave(d)),
+        options=lambda d: BlockAndInterleave(smallest_block(d), interleave(d)),
         fix="use a --cp-kv-cache-interleave-size that divides the block of {options.block_size}",
         source="vllm/config/vllm.py, validate_block_size",
         known=Known.RECORDED,

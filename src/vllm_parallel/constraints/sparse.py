@@ -7,6 +7,7 @@ from typing import Final
 
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage
 from vllm_parallel.deployment import HOPPER, Deployment
+from vllm_parallel.kv.layers import chip_of
 
 SPARSE_BLOCK: Final = 64  # tokens of the kernels' own block
 UNQUANTISED: Final = ("auto", "bfloat16")
@@ -14,8 +15,7 @@ UNQUANTISED: Final = ("auto", "bfloat16")
 
 def on_hopper(d: Deployment) -> bool:
     """Whether Hopper's sparse kernels are taken, as they are where no GPU is named."""
-    architecture = HOPPER if d.cluster.gpu is None else d.cluster.gpu.architecture
-    return d.model.traits.sparse_attention and architecture == HOPPER
+    return d.model.traits.sparse_attention and chip_of(d) == int(HOPPER)
 
 
 sparse_rule: RuleRow = partial(Constraint, stage=Stage.LOAD, known=Known.RAISED)
@@ -23,7 +23,7 @@ sparse_rule: RuleRow = partial(Constraint, stage=Stage.LOAD, known=Known.RAISED)
 SPARSE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     sparse_rule(
         name="sparse-block-size",
-        broken=lambda d: on_hopper(d) and d.block_size % SPARSE_BLOCK != 0,
+        broken=lambda d: on_hopper(d) and (d.settings.block_size or 0) % SPARSE_BLOCK != 0,
         says="No valid attention backend found for cuda: block_size not supported",
         fix=f"use a --block-size that is a multiple of {SPARSE_BLOCK}",
         source="vllm/platforms/cuda.py, get_attn_backend_cls",

@@ -15,6 +15,7 @@ from vllm_parallel.constraints.bounds import (
     SCHEDULER_BOUNDS,
     SPECULATIVE_BOUNDS,
 )
+from vllm_parallel.constraints.caches import STATE_RULES
 from vllm_parallel.constraints.constraint import Constraint, Violation
 from vllm_parallel.constraints.features import FEATURE_RULES
 from vllm_parallel.constraints.launch import (
@@ -46,6 +47,7 @@ SCHEDULER_RULES: Final[Rules] = (*SCHEDULER_BOUNDS, *KV_TRANSFER_BOUNDS)
 AFTER_MODEL: Final[Rules] = (
     *QUANTISED_CONFIG_RULES,
     *FEATURE_RULES,
+    *STATE_RULES,
     *HEADLESS_RULES,
     *LOAD_RULES,
     *QUANTISED_LOAD_RULES,

@@ -8,6 +8,7 @@ from dataclasses import fields as fields_of
 from typing import Final
 
 from vllm_parallel.deployment import (
+    CacheSettings,
     ContextSettings,
     ExpertSettings,
     LoadBalancing,
@@ -39,6 +40,12 @@ FIELDS: Final[dict[str, tuple[str, str, type]]] = {
     "num_gpu_blocks_override": ("settings", "num_gpu_blocks_override", int),
     "dtype": ("settings", "dtype", str),
     "kv_cache_dtype": ("settings", "kv_cache_dtype", str),
+    "disable_hybrid_kv_cache_manager": ("caches", "disable_hybrid_kv_cache_manager", bool),
+    "kv_cache_dtype_skip_layers": ("caches", "kv_cache_dtype_skip_layers", tuple),
+    "mamba_cache_dtype": ("caches", "mamba_cache_dtype", str),
+    "mamba_ssm_cache_dtype": ("caches", "mamba_ssm_cache_dtype", str),
+    "mamba_block_size": ("caches", "mamba_block_size", int),
+    "mamba_cache_mode": ("caches", "mamba_cache_mode", str),
     "enable_prefix_caching": ("settings", "prefix_caching", bool),
     "enable_chunked_prefill": ("settings", "chunked_prefill", bool),
     "scheduling_policy": ("settings", "scheduling_policy", str),
@@ -102,16 +109,16 @@ COUNTED: Final = ("limit_mm_per_prompt",)  # a number, or an object with one as 
 UNMODELLED: Final = frozenset(
     """
     attention_backend attention_config compilation_config cpu_offload_gb cpu_offload_params
-    diffusion_config disable_hybrid_kv_cache_manager disable_sliding_window enable_hc_sp
-    engram_config hf_overrides kv_cache_dtype_skip_layers kv_offloading_size
-    kv_sharing_fast_prefill mamba_block_size mm_encoder_only mamba_cache_dtype
-    mamba_cache_mode mamba_config mamba_ssm_cache_dtype model_class_overrides offload_backend
+    diffusion_config disable_sliding_window enable_hc_sp engram_config hf_overrides
+    kv_offloading_size kv_sharing_fast_prefill mm_encoder_only mamba_config
+    model_class_overrides offload_backend
     offload_group_size offload_num_in_group offload_params offload_prefetch_step quantization
     quantization_config spec_method spec_model spec_tokens swa_bounded_replay ubatch_size
     video_pruning_rate
     """.split()
 )
 NOUNS: Final = {
+    "caches": CacheSettings,
     "experts": ExpertSettings,
     "context": ContextSettings,
     "balancing": LoadBalancing,
@@ -215,8 +222,16 @@ def _typed(name: str, value: object, kind: type) -> object:
         raise _wrong(name, value, "a whole number")
     if isinstance(value, int) and not -MAX_NUMBER < value < MAX_NUMBER:
         raise _wrong(name, value, f"a whole number below {MAX_NUMBER}")
-    if not isinstance(value, kind):
-        words = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
+    if kind is tuple and isinstance(value, list | tuple) and all(isinstance(x, str) for x in value):
+        return tuple(value)
+    if not isinstance(value, kind) or kind is tuple:
+        words = {
+            int: "a whole number",
+            float: "a number",
+            bool: "true or false",
+            str: "a string",
+            tuple: "a list of strings",
+        }
         raise _wrong(name, value, words[kind])
     return value
 

@@ -78,7 +78,7 @@ def _budget(deployment: Deployment) -> str:
         rows.append(["left for KV", *left, _range(tightest.available)])
     cache = KvCache.of(deployment)
     blocks = [f"{whole(cache.block_bytes(stage))} B" for stage in cache.stages]
-    rows.append(["one block", *blocks, f"of {deployment.block_size} tokens"])
+    rows.append(["one block", *blocks, f"of {cache.block_size} tokens"])
     right = range(1, len(ledgers) + 1)
     return "Memory of the fullest rank of each stage\n" + table(rows, right=tuple(right))
 

@@ -157,7 +157,7 @@ def _with_range(span: Span) -> str:
 def _token_bytes(deployment: Deployment) -> int:
     """KV bytes of one token on a rank of the stage with most of them."""
     cache = KvCache.of(deployment)
-    return max(cache.block_bytes(stage) for stage in cache.stages) // deployment.block_size
+    return max(cache.block_bytes(stage) for stage in cache.stages) // cache.block_size
 
 
 def _runs(numbers: Sequence[int]) -> str:

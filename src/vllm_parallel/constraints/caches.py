@@ -1,0 +1,153 @@
+"""Rules of caches: dtypes that no attention back end takes, states, layers that share a cache."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.dtype import Dtype
+from vllm_parallel.errors import UnevenSplitError
+from vllm_parallel.kv import KvPlan
+from vllm_parallel.kv.choice import choose
+from vllm_parallel.kv.layers import need_of
+from vllm_parallel.kv.memory import remembered
+from vllm_parallel.kv.words import cache_word, skipped_layers
+from vllm_parallel.layout import pipeline_bounds
+from vllm_parallel.model import Attention, GroupedQueryAttention
+
+VLLM: Final = "vllm/config/vllm.py"
+
+
+class Without(NamedTuple):
+    """A layer that no back end takes."""
+
+    head_size: int
+    word: str
+    block_size: int | None
+
+
+@remembered
+def without_backend(d: Deployment) -> Attention | None:
+    """The first attention that vLLM has no back end for.
+
+    Without a named GPU only the cache dtype is held against Hopper's.
+    """
+    words = {cache_word(d), "auto"} if skipped_layers(d) else {cache_word(d)}
+    for attention in d.model.attentions:
+        for word in words:
+            need = need_of(attention, d, word)
+            if d.cluster.gpu is None:
+                need = need._replace(dtype=Dtype.BFLOAT16)
+            if choose(need) is None:
+                return attention
+    return None
+
+
+def what_has_none(d: Deployment) -> Without | None:
+    """What that attention asks for."""
+    attention = without_backend(d)
+    if attention is None:
+        return None
+    need = need_of(attention, d, cache_word(d))
+    return Without(need.head_size, need.word, need.block_size)
+
+
+def refusal_to_group(d: Deployment) -> str | None:
+    """Why the caches cannot be brought into groups; asked only where layers differ."""
+    if len(d.model.kinds) == 1 and not d.model.mixers:
+        return None
+    try:
+        groups = KvPlan.of(d).groups
+    except UnevenSplitError:  # a mixer that tp does not divide: a rule of its own
+        return None
+    return groups if isinstance(groups, str) else None
+
+
+class Lender(NamedTuple):
+    """A layer that reads a cache, and the layer that keeps it."""
+
+    layer: int
+    target: int
+
+
+def lender_elsewhere(d: Deployment) -> Lender | None:
+    """The first layer whose cache is kept on another stage, with the layer that keeps it."""
+    if d.layout.pp == 1 or not any(a.borrows_kv for a in d.model.grouped):
+        return None
+    keeps: dict[tuple[int | None, int | None], int] = {}
+    starts = {
+        n: start
+        for start, stop in pairwise(pipeline_bounds(d.model.layers, d.layout.pp))
+        for n in range(start, stop)
+    }
+    for layer, kind in enumerate(d.model.pattern):
+        attention = d.model.kinds[kind].attention
+        if not isinstance(attention, GroupedQueryAttention):
+            continue
+        sight = attention.window, attention.chunk
+        if not attention.borrows_kv:
+            keeps[sight] = layer
+        elif sight in keeps and keeps[sight] < starts[layer]:
+            return Lender(layer, keeps[sight])
+    return None
+
+
+config_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG)
+load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD)
+
+STATE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    config_rule(
+        name="mamba-block-needs-prefix-caching",
+        broken=lambda d: (
+            d.settings.caches.mamba_block_size not in (None, d.max_model_len)
+            and not d.prefix_caching
+        ),
+        says="--mamba-block-size can only be set with --enable-prefix-caching",
+        fix="drop --mamba-block-size",
+        source=f"{VLLM}, validate_mamba_block_size",
+        known=Known.RAISED,
+    ),
+)
+
+BACKEND_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    load_rule(
+        name="attention-backend",
+        broken=lambda d: without_backend(d) is not None,
+        says="No valid attention backend found for cuda: head_size={options.head_size}, "
+        "kv_cache_dtype={options.word}, block_size={options.block_size}",
+        options=what_has_none,
+        fix="use another --kv-cache-dtype, or no --block-size: {model.name} asks for what no "
+        "kernel reads",
+        source="vllm/platforms/cuda.py, get_attn_backend_cls",
+        known=Known.RAISED,
+        bare=True,
+    ),
+    load_rule(
+        name="shared-cache-on-its-stage",
+        broken=lambda d: lender_elsewhere(d) is not None,
+        says="Specified KV sharing target layer for model.layers.{options.layer}.self_attn.attn is "
+        "not valid: target layer model.layers.{options.target}.self_attn.attn is not a valid "
+        "Attention layer in the model.",
+        options=lender_elsewhere,
+        fix="use fewer pipeline stages: layer {options.layer} reads the cache of layer "
+        "{options.target}",
+        source="vllm/model_executor/layers/attention/attention.py, validate_kv_sharing_target",
+        known=Known.RAISED,
+        bare=True,  # the names of layers start with what is around the language model
+    ),
+)
+
+GROUP_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    load_rule(
+        name="caches-in-groups",
+        broken=lambda d: refusal_to_group(d) is not None,
+        says="{options}",
+        options=refusal_to_group,
+        fix="drop --disable-hybrid-kv-cache-manager",
+        source="vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups",
+        known=Known.RAISED,
+    ),
+)

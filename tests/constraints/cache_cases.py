@@ -1,0 +1,80 @@
+"""Rules of caches: what the config refuses, what workers meet, and the order of both."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.constraints.asked import Case, with_states, with_windows
+
+STATES: Final = with_states()
+
+CACHE_CONFIG_CASES: Final = (
+    Case(
+        rule="mamba-block-needs-prefix-caching",
+        model=STATES,
+        fails={"mamba_block_size": 64, "enable_prefix_caching": False},
+        passes=(
+            {"mamba_block_size": 64},
+            {"mamba_block_size": 4096, "max_model_len": 4096, "enable_prefix_caching": False},
+            {"enable_prefix_caching": False},
+        ),
+        says="--mamba-block-size can only be set with --enable-prefix-caching",
+        fix="drop --mamba-block-size",
+    ),
+)
+
+CACHE_LOAD_CASES: Final = (
+    Case(
+        rule="attention-backend",
+        model="llama-3.1-8b",
+        fails={"gpu": "h100-80gb", "block_size": 40},
+        passes=(
+            {"gpu": "h100-80gb", "block_size": 48},
+            {"gpu": "h100-80gb"},
+            {"gpu": "mi300x", "block_size": 40},
+            {"block_size": 40},  # no GPU is named
+            {"gpu": "h100-80gb", "dtype": "float32"},
+        ),
+        says="No valid attention backend found for cuda: head_size=128, kv_cache_dtype=auto, "
+        "block_size=40",
+        fix="use another --kv-cache-dtype, or no --block-size: llama-3.1-8b asks for what no "
+        "kernel reads",
+    ),
+    *(
+        Case(
+            rule="attention-backend",
+            model=model,
+            fails={"kv_cache_dtype": word, "tp": 8},
+            passes=({"kv_cache_dtype": "fp8", "tp": 8},),
+            says=f"No valid attention backend found for cuda: head_size={head}, "
+            f"kv_cache_dtype={word}, block_size=None",
+            fix=f"use another --kv-cache-dtype, or no --block-size: {model} asks for what no "
+            "kernel reads",
+        )
+        for model, head, word in (
+            ("llama-3.1-8b", 128, "fp8_inc"),
+            ("llama-3.1-8b", 128, "fp8_ds_mla"),
+            ("llama-3.1-8b", 128, "nvfp4_4over6"),  # Blackwell's
+            ("gpt-oss-120b", 64, "nvfp4"),
+            ("deepseek-v3", 576, "int8_per_token_head"),
+            ("deepseek-v3", 576, "fp8_e5m2"),
+        )
+    ),
+    Case(
+        rule="shared-cache-on-its-stage",
+        model=with_windows(borrows=True),
+        fails={"pp": 12},  # the last stage has layers 44 to 47, which read layers 42 and 43
+        passes=({"pp": 8}, {"pp": 1}, {"tp": 8}),
+        says="Specified KV sharing target layer for model.layers.44.self_attn.attn is not valid: "
+        "target layer model.layers.42.self_attn.attn is not a valid Attention layer in the model.",
+        fix="use fewer pipeline stages: layer 44 reads the cache of layer 42",
+    ),
+    Case(
+        rule="caches-in-groups",
+        model=STATES,
+        fails={"disable_hybrid_kv_cache_manager": True},
+        passes=({}, {"disable_hybrid_kv_cache_manager": False}),
+        says="Failed to promote local KV cache specs to one unified type.",
+        fix="drop --disable-hybrid-kv-cache-manager",
+    ),
+)

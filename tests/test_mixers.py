@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -17,7 +18,6 @@ from vllm_parallel.layout import Layout
 from vllm_parallel.mixer import (
     GatedDeltaNet,
     KimiDeltaAttention,
-    LightningAttention,
     Mamba1,
     Mamba2,
     Mixer,
@@ -45,7 +45,6 @@ OLMO: Final = GatedDeltaNet(
 )
 KIMI: Final = KimiDeltaAttention(name="self_attn", heads=32, head_dim=128, kernel=4)
 LFM2: Final = ShortConvolution(name="short_conv", inner=2048, kernel=3)
-MINIMAX: Final = LightningAttention(name="self_attn", heads=64, head_dim=128)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +62,6 @@ MINIMAX: Final = LightningAttention(name="self_attn", heads=64, head_dim=128)
         (OLMO, 2, [(3, 5760), (15, 192, 96)]),
         (KIMI, 4, [(3, 3072), (8, 128, 128)]),
         (LFM2, 2, [(2, 1024)]),
-        (MINIMAX, 16, [(4, 128, 128)]),
     ],
 )
 def test_state_shapes(mixer: Mixer, tp: int, shapes: list[tuple[int, ...]]) -> None:
@@ -72,7 +70,7 @@ def test_state_shapes(mixer: Mixer, tp: int, shapes: list[tuple[int, ...]]) -> N
 
 @pytest.mark.parametrize(
     "mixer, kept",
-    [(JAMBA, 3), (FALCON, 5), (QWEN, 5), (KIMI, 5), (LFM2, 4), (MINIMAX, 64)],
+    [(JAMBA, 3), (FALCON, 5), (QWEN, 5), (KIMI, 5), (LFM2, 4)],
 )
 def test_drafts_lengthen_convolutions(mixer: Mixer, kept: int) -> None:
     flags = StateFlags(conv=BF16, speculative_tokens=2)
@@ -91,7 +89,6 @@ def test_drafts_lengthen_convolutions(mixer: Mixer, kept: int) -> None:
         (KIMI, AUTO, [BF16, FP32]),
         (KIMI, StateFlags(conv=BF16, temporal=BF16), [BF16, BF16]),
         (LFM2, StateFlags(conv=FP32, temporal=BF16), [FP32]),
-        (MINIMAX, StateFlags(conv=BF16, temporal=FP32), [BF16]),
     ],
 )
 def test_state_dtypes(mixer: Mixer, flags: StateFlags, dtypes: list[Dtype]) -> None:
@@ -114,7 +111,7 @@ def test_a_family_may_name_the_state() -> None:
 
 @pytest.mark.parametrize(
     "mixer, tp",
-    [(JAMBA, 3), (FALCON, 3), (QWEN, 5), (OLMO, 4), (KIMI, 3), (LFM2, 3), (MINIMAX, 3)],
+    [(JAMBA, 3), (FALCON, 3), (QWEN, 5), (OLMO, 4), (KIMI, 3), (LFM2, 3)],
 )
 def test_uneven_states(mixer: Mixer, tp: int) -> None:
     with pytest.raises(UnevenSplitError, match=rf"\b{tp}\b"):
@@ -246,6 +243,25 @@ def bare(architecture: str, **keys: object) -> ModelConfig:
                 ssm_dtype=FP32,
             ),
         ),
+        (
+            bare("Qwen3NextForCausalLM"),
+            replace(QWEN, interleaved=True),
+        ),
+        (bare("Qwen3_5ForCausalLM"), QWEN),
+        (bare("Qwen3_5MoeForCausalLM", mamba_ssm_dtype="float32"), replace(QWEN, ssm_dtype=FP32)),
+        (bare("OlmoHybridForCausalLM"), replace(OLMO, separate_gates=True)),
+        (
+            bare("OlmoHybridForCausalLM", linear_num_key_heads=10, linear_key_head_dim=None),
+            replace(OLMO, separate_gates=True, key_heads=10, key_dim=288, value_dim=576),
+        ),
+        (
+            bare("Lfm2ForCausalLM", block_dim=2560, conv_dim=2560, full_attn_idxs=[1]),
+            ShortConvolution(name="short_conv", inner=2560, kernel=3),
+        ),
+        (
+            bare("Lfm2MoeForCausalLM", layer_types=["full_attention"] + ["conv"] * 31),
+            LFM2,
+        ),
     ],
 )  # fmt: skip
 def test_mixers_fill_in(model: ModelConfig | Mixer, expected: Mixer) -> None:
@@ -282,6 +298,31 @@ def kinds(model: ModelConfig) -> str:
             "MA",
         ),
         (bare("Mamba2ForCausalLM", num_hidden_layers=3), "mmm"),
+        (bare("Qwen3NextForCausalLM", num_hidden_layers=5), "MMMAM"),
+        (bare("Qwen3NextForCausalLM", num_hidden_layers=5, mlp_only_layers=[1, 3]), "MmMaM"),
+        (bare("Qwen3NextForCausalLM", num_hidden_layers=4, decoder_sparse_step=2), "mMmA"),
+        (bare("Qwen3_5ForCausalLM", num_hidden_layers=5), "mmmam"),
+        (bare("Qwen3_5MoeForCausalLM", num_hidden_layers=3, full_attention_interval=2), "MAM"),
+        (bare("OlmoHybridForCausalLM", num_hidden_layers=9), "mmmammmam"),
+        (bare("OlmoHybridForCausalLM", num_hidden_layers=3), "mma"),
+        (
+            bare(
+                "Lfm2ForCausalLM",
+                num_hidden_layers=3,
+                block_dim=2560,
+                conv_dim=2560,
+                full_attn_idxs=[0, 2],
+            ),
+            "ama",
+        ),
+        (
+            bare(
+                "Lfm2MoeForCausalLM",
+                num_hidden_layers=4,
+                layer_types=["conv", "full_attention", "conv", "attention"],
+            ),
+            "maMA",
+        ),
     ],
 )
 def test_layers(model: ModelConfig, expected: str) -> None:
@@ -301,6 +342,12 @@ def test_layers(model: ModelConfig, expected: str) -> None:
         ("NemotronHForCausalLM", {"intermediate_size": [1, 2]}, "has 'intermediate_size'"),
         ("Mamba2ForCausalLM", {"num_heads": 3}, "has 3 mixer heads of 64 for a width of 8192"),
         ("MambaForCausalLM", {"state_size": None}, "has 'state_size': null"),
+        ("Qwen3NextForCausalLM", {"full_attention_interval": 49}, "has no layer with attention"),
+        ("Qwen3_5ForCausalLM", {"mamba_ssm_dtype": "fp8"}, "keeps states in 'fp8'"),
+        ("OlmoHybridForCausalLM", {"layer_types": ["attention"] * 32}, "has full_attention alone"),
+        ("Lfm2ForCausalLM", {"conv_dim": 2560}, "lacks 'block_dim'"),
+        ("Lfm2ForCausalLM", {"block_dim": 2560, "conv_dim": 80}, "has conv_dim 80 beside a"),
+        ("Lfm2MoeForCausalLM", {}, "has 0 layer_types for 32 layers"),
     ],
 )
 def test_refused_families(architecture: str, keys: Config, says: str) -> None:

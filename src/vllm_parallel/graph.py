@@ -54,14 +54,14 @@ class ModelGraph:
 
         Source: vllm/model_executor/models/llama.py, LlamaModel.__init__ (v0.32.0)
         """
-        first, last = first or self.model.traits.whole_ends, last or self.model.traits.whole_ends
-        tied = self.model.tied
+        traits, tied = self.model.traits, self.model.tied
+        first, last = first or traits.whole_ends, last or traits.whole_ends
         layers = [] if self.everywhere is None else [self.everywhere]
-        layers += [self.embedding] if first or (last and tied) else []
-        if last:
-            quantisation = self.model.quantisation
-            own = not tied or (quantisation is not None and quantisation.head is not None)
-            layers += [self.norm, self.head] if own else [self.norm]
+        layers += [self.embedding] if first or traits.whole_embedding or (last and tied) else []
+        quantisation = self.model.quantisation
+        own = not tied or (quantisation is not None and quantisation.head is not None)
+        layers += [self.norm] if last else []
+        layers += [self.head] if own and (last or traits.whole_head) else []
         return tuple(layers)
 
 

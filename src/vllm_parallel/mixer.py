@@ -166,6 +166,7 @@ class GatedDeltaNet:
     key_dim: int
     value_dim: int
     kernel: int
+    interleaved: bool = False  # Qwen3-Next: q, k, v and z are cut as one
     separate_gates: bool = False  # OLMo: a and b apart, the decay in the model's dtype
     ssm_dtype: Dtype | None = None  # the family's, where the flag is auto
 
@@ -182,7 +183,9 @@ class GatedDeltaNet:
     @property
     def tp_widths(self) -> tuple[int, ...]:
         """Numbers that tp has to divide."""
-        return (self.keys, self.values, self.value_heads)
+        both = self.keys + self.values
+        cut = (self.keys + both, 2 * both) if self.interleaved else (self.keys, self.values)
+        return (*cut, self.value_heads)
 
     def states(self, tp: int, flags: StateFlags) -> States:
         """The states of one layer on one rank; a draft lengthens the convolution's.
@@ -274,36 +277,4 @@ class ShortConvolution:
         return (State((self.kernel - 1 + flags.speculative_tokens, width), flags.conv),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LightningAttention:
-    """Linear attention with a fixed decay for each head.
-
-    Source: vllm/model_executor/layers/mamba/linear/minimax_linear_attn.py (v0.32.0)
-
-    >>> mixer = LightningAttention(name="self_attn", heads=64, head_dim=128)
-    >>> [state.shape for state in mixer.states(8, StateFlags(conv=Dtype.BFLOAT16))]
-    [(8, 128, 128)]
-    """
-
-    kind: ClassVar[str] = "LINEAR"
-
-    name: str
-    heads: int
-    head_dim: int
-
-    @property
-    def tp_widths(self) -> tuple[int, ...]:
-        """Numbers that tp has to divide."""
-        return (self.heads,)
-
-    def states(self, tp: int, flags: StateFlags) -> States:
-        """The state of one layer on one rank; draft tokens add nothing here.
-
-        Raises:
-            UnevenSplitError: tp does not divide the heads.
-        """
-        heads = exact_div(self.heads, tp, "heads of the mixer")
-        return (State((heads, self.head_dim, self.head_dim), flags.conv),)
-
-
-Mixer = Mamba1 | Mamba2 | GatedDeltaNet | KimiDeltaAttention | ShortConvolution | LightningAttention
+Mixer = Mamba1 | Mamba2 | GatedDeltaNet | KimiDeltaAttention | ShortConvolution

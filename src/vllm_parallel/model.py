@@ -44,6 +44,7 @@ class GroupedQueryAttention:
     qk_norm: bool = False  # one norm for q, one for k
     norm_span: NormSpan = NormSpan.HEAD
     norm_bias: bool = False
+    output_gate: bool = False  # each query head brings a gate as wide
     sinks: bool = False  # one learned logit for each query head
     copies_kv_heads: bool = True  # gpt-oss does not, so its tp ends at the KV heads
     rotates: bool = True  # False: no rotary embedding (NoPE)
@@ -188,6 +189,8 @@ class Traits:
 
     ties: bool = True  # False: the head is always its own, whatever the config says
     ties_across_stages: bool = True  # False: a tied head asks its own stage for the embedding
+    whole_embedding: bool = False  # the embedding is built on every stage
+    whole_head: bool = False  # so is the head
     whole_ends: bool = False  # embedding, final norm and head are built on every stage
     sequence_parallel_experts: bool = False  # tokens may be split over tp around the experts
     stays_split: bool = False  # and, on a single stage, stay so from one MoE layer to the next

@@ -21,8 +21,9 @@ def _grouped(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
     """Source: vllm/model_executor/layers/linear.py, QKVParallelLinear (v0.32.0)."""
     query = Part(a.heads, a.head_dim, Split.TENSOR, "query heads")
     key = Part(a.kv_heads, a.head_dim, Split.KV_HEADS, "KV heads")
+    queries = (query, query) if a.output_gate else (query,)
     across = storage.across
-    rows, name = ((query,), "q_proj") if a.borrows_kv else ((query, key, key), "qkv_proj")
+    rows, name = ((query,), "q_proj") if a.borrows_kv else ((*queries, key, key), "qkv_proj")
     weights = [
         *storage.linear(f"self_attn.{name}", rows, across, bias=a.qkv_bias),
         *storage.linear("self_attn.o_proj", across, (query,), bias=a.output_bias),

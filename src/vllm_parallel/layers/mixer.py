@@ -7,7 +7,6 @@ from vllm_parallel.layers.storage import Storage
 from vllm_parallel.mixer import (
     GatedDeltaNet,
     KimiDeltaAttention,
-    LightningAttention,
     Mamba1,
     Mamba2,
     Mixer,
@@ -31,8 +30,6 @@ def mixer_weights(mixer: Mixer, storage: Storage) -> list[Weight]:
             return _kimi(mixer, storage)
         case ShortConvolution():
             return _short_convolution(mixer, storage)
-        case LightningAttention():
-            return _lightning(mixer, storage)
 
 
 def mixer_buffers(mixer: Mixer, storage: Storage) -> list[Weight]:
@@ -120,9 +117,9 @@ def _mamba2(m: Mamba2, storage: Storage) -> list[Weight]:
 def _gated_delta_net(m: GatedDeltaNet, storage: Storage) -> list[Weight]:
     """Source: vllm/model_executor/layers/mamba/gdn/{qwen,olmo}_gdn_linear_attn.py (v0.32.0)."""
     name, across = m.name, storage.across
-    keys, values = _split(m.keys), _split(m.values)
-    heads = _split(m.value_heads, "value heads of the mixer")
-    projected = (keys, keys, values, values)
+    values, heads = _split(m.values), _split(m.value_heads, "value heads of the mixer")
+    convolved = _split(2 * m.keys + m.values)
+    projected = (_split(2 * (m.keys + m.values)),)
     if m.separate_gates:
         linears = [
             *storage.linear(f"{name}.in_proj_qkvg", projected, across),
@@ -137,7 +134,7 @@ def _gated_delta_net(m: GatedDeltaNet, storage: Storage) -> list[Weight]:
         ]
         decay, norm, output = Dtype.FLOAT32, "norm", "out_proj"
     return [
-        _convolution(f"{name}.conv1d", (keys, keys, values), m.kernel, storage.dtype),
+        _convolution(f"{name}.conv1d", (convolved,), m.kernel, storage.dtype),
         *linears,
         storage.vector(f"{name}.dt_bias", heads),
         Weight(f"{name}.A_log", ((heads,),), decay),
@@ -167,7 +164,7 @@ def _kimi(m: KimiDeltaAttention, storage: Storage) -> list[Weight]:
 
 def _short_convolution(m: ShortConvolution, storage: Storage) -> list[Weight]:
     """Source: vllm/model_executor/layers/mamba/short_conv.py, ShortConv (v0.32.0)."""
-    name, inner, across = m.name, _split(m.inner), storage.across
+    name, inner, across = m.name, _split(m.inner), whole(m.inner)
     weights = [
         _convolution(f"{name}.conv", (inner,), m.kernel, storage.dtype),
         *storage.linear(f"{name}.in_proj", (inner, inner, inner), across, bias=m.bias),
@@ -176,15 +173,3 @@ def _short_convolution(m: ShortConvolution, storage: Storage) -> list[Weight]:
     if m.bias:
         weights.append(storage.vector(f"{name}.conv.bias", inner))
     return weights
-
-
-def _lightning(m: LightningAttention, storage: Storage) -> list[Weight]:
-    """Source: vllm/model_executor/layers/mamba/linear/minimax_linear_attn.py (v0.32.0)."""
-    name, across = m.name, storage.across
-    inner = Part(m.heads, m.head_dim, Split.TENSOR, "heads of the mixer")
-    return [
-        *storage.linear(f"{name}.qkv_proj", (inner, inner, inner), across),
-        *storage.linear(f"{name}.output_gate", (inner,), across),
-        *storage.linear(f"{name}.out_proj", across, (inner,)),
-        storage.vector(f"{name}.norm.weight", inner),
-    ]

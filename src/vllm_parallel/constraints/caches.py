@@ -10,10 +10,11 @@ from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Sta
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import UnevenSplitError
-from vllm_parallel.kv import KvPlan
+from vllm_parallel.kv import KvGroup, KvPlan
 from vllm_parallel.kv.choice import choose
 from vllm_parallel.kv.layers import need_of
 from vllm_parallel.kv.memory import remembered
+from vllm_parallel.kv.paging import DEFAULT_BLOCK
 from vllm_parallel.kv.words import cache_word, skipped_layers
 from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import Attention, GroupedQueryAttention
@@ -55,15 +56,27 @@ def what_has_none(d: Deployment) -> Without | None:
     return Without(need.head_size, need.word, need.block_size)
 
 
+def groups_of(d: Deployment) -> tuple[KvGroup, ...] | str:
+    """The groups of layers, or why there are none; other rules say why a mixer is not cut."""
+    try:
+        return KvPlan.of(d).groups
+    except UnevenSplitError:
+        return ()
+
+
 def refusal_to_group(d: Deployment) -> str | None:
     """Why the caches cannot be brought into groups; asked only where layers differ."""
     if len(d.model.kinds) == 1 and not d.model.mixers:
         return None
-    try:
-        groups = KvPlan.of(d).groups
-    except UnevenSplitError:  # a mixer that tp does not divide: a rule of its own
-        return None
+    groups = groups_of(d)
     return groups if isinstance(groups, str) else None
+
+
+def smallest_block(d: Deployment) -> int:
+    """Tokens of the smallest block among the groups of layers."""
+    groups = groups_of(d)
+    blocks = [] if isinstance(groups, str) else [group.spec.block_size for group in groups]
+    return min(blocks, default=DEFAULT_BLOCK)
 
 
 class Lender(NamedTuple):

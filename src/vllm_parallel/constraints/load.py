@@ -7,13 +7,12 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from vllm_parallel.constraints.balancing import counted_engines, local_engines, names_engine
-from vllm_parallel.constraints.caches import BACKEND_RULES, GROUP_RULES
+from vllm_parallel.constraints.caches import BACKEND_RULES, GROUP_RULES, smallest_block
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test, divisors
 from vllm_parallel.constraints.mixers import MIXER_RULES
 from vllm_parallel.constraints.sparse import SPARSE_RULES
 from vllm_parallel.constraints.towers import LATE_TOWER_RULES, TOWER_RULES
 from vllm_parallel.deployment import Deployment
-from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.units import round_up
@@ -121,11 +120,6 @@ def interleave(d: Deployment) -> int:
 def deals_blocks(d: Deployment) -> bool:
     """Whether block and interleave are compared; NIXL aligns them by itself."""
     return d.layout.dcp > 1 and d.settings.kv_connector != "NixlConnector"
-
-
-def smallest_block(d: Deployment) -> int:
-    """Tokens of the smallest block among the groups of layers."""
-    return min(group.spec.block_size for group in KvCache.of(d).groups)
 
 
 def interleave_cuts_block(d: Deployment) -> bool:

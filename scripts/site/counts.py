@@ -21,6 +21,7 @@ KINDS: Final = {
     "groups": "groups, rank by rank",
     "wide_groups": "groups of 17 to 64 ranks: counts, two ranks, a hash of all",
     "deployed-buffers": "buffers and copies after loading",
+    "collectives": "collective calls of one rank in one step",
 }
 
 

@@ -144,7 +144,18 @@ class Verified:
     rules: int
     rules_recorded: int
     models: int
+    architectures: int
     gpus: int
+    collectives: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownStep:
+    """The step that the page of collectives shows."""
+
+    requests: int = 64
+    dcp: int = 8
+    width: int = MODEL.dtype.bytes
 
 
 tp8 = guide(Layout(tp=8))
@@ -157,6 +168,7 @@ source_tp8 = Source(tokens=estimate["tokens_per_pool"](8, 1))
 source_tp4pp2 = Source(tokens=estimate["tokens_per_pool"](4, 2))
 source_tp4dp2 = Source(tokens=estimate["tokens_per_pool"](4, 1))
 
+ARCHITECTURES: Final = {load_model(name).architecture for name in model_names()}
 known = [rule.known for rule in RULES] + [rule.known for rule in MEMORY_RULES]
 verified = Verified(
     verdicts=recorded("verdicts"),
@@ -166,9 +178,12 @@ verified = Verified(
     rules=len(known),
     rules_recorded=known.count(Known.RECORDED),
     models=len(model_names()),
+    architectures=len(ARCHITECTURES),
     gpus=len(gpu_names()),
+    collectives=recorded("collectives"),
 )
 release = RELEASE
+step = ShownStep()
 settings = SETTINGS
 vocabulary_multiple = VOCABULARY_MULTIPLE
 claim_count = count()

@@ -16,6 +16,7 @@ from vllm_parallel.ledger import Budget, Ledger
 from vllm_parallel.model import DenseMlp
 from vllm_parallel.overhead import COEFFICIENTS, overhead_terms
 from vllm_parallel.overhead.coefficients import V19, V32
+from vllm_parallel.overhead.encoder import held_bytes, tower_peak
 from vllm_parallel.overhead.graphs import capture_sizes, graph_bytes
 from vllm_parallel.overhead.parts import communication
 from vllm_parallel.overhead.peaks import (
@@ -304,7 +305,7 @@ def test_terms_say_what_they_are() -> None:
     """Every release has the same terms; only those of 0.19.0 were measured."""
     names = [
         "repacked experts", "allocator rounding", "sampler or forward peak", "sampler state",
-        "expert scratch", "pipeline buffers", "communication and runtime", "CUDA graphs",
+        "images", "expert scratch", "pipeline buffers", "communication and runtime", "CUDA graphs",
     ]  # fmt: skip
     one = shard("mixtral-8x7b", Layout(tp=2, pp=2))
     for release, known in COEFFICIENTS.items():
@@ -344,7 +345,27 @@ def test_range_of_a_budget() -> None:
 def test_term_without_a_range() -> None:
     term = Term(name="weights", bytes=7, provenance=Provenance.COMPUTED, source="this test")
     assert term.range == Span(least=7, likely=7, most=7)
-    assert Span(least=1, likely=2, most=9).or_more(4) == Span(least=4, likely=4, most=9)
+    assert Span(least=1, likely=2, most=9).or_more(Span.exactly(4)) == Span(
+        least=4, likely=4, most=9
+    )
+
+
+@pytest.mark.parametrize(
+    "name, layout, rank, held, peak",
+    [
+        # 3 x 14 x 14 numbers a patch; the tower's outputs replace what it needed.
+        ("gemma-3-4b", Layout(), 0, 2560 + 16 * 588, 16 * (2 * 4304 + 4 * 1152) - 2560),
+        ("gemma-3-4b", Layout(tp=2), 0, 2560 + 16 * 588, 16 * (4304 + 4 * 1152) - 2560),
+        # Two frames a patch; gate, up and their product.
+        ("qwen2.5-vl-7b", Layout(), 0, 3584 + 4 * 1176, 4 * (3 * 3420 + 4 * 1280) - 3584),
+        ("qwen2.5-vl-7b", Layout(pp=2), 1, 0, 0),  # images go through the first stage
+        ("llama-3.1-8b", Layout(), 0, 0, 0),
+    ],
+)
+def test_images(name: str, layout: Layout, rank: int, held: int, peak: int) -> None:
+    one = shard(name, layout, rank)
+    assert held_bytes(one) == T * held * 2
+    assert tower_peak(one) == Span(least=0, likely=T * peak * 2, most=T * peak * 3)
 
 
 def test_tensors_of_a_rank() -> None:

@@ -12,6 +12,7 @@ from launches import Launch
 from scores import Score, score
 from vllm_parallel import Shard
 from vllm_parallel.overhead import COEFFICIENTS, Coefficients
+from vllm_parallel.overhead.encoder import held_bytes
 from vllm_parallel.overhead.graphs import graph_bytes
 from vllm_parallel.overhead.peaks import (
     expert_scratch,
@@ -29,13 +30,10 @@ Left = tuple[str, int]  # what a figure says something of, and the bytes it leav
 def refit(launches: Iterable[Launch]) -> Coefficients:
     """Coefficients that leave nothing over on average, each model counted once.
 
-    Where no launch says anything of one, it takes its nearest kin. A model that profiles a tower
-    has a peak of another kind, and says nothing.
+    Where no launch says anything of one, it takes its nearest kin.
     """
     found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for launch in launches:
-        if launch.deployment.towers:
-            continue
         for name, left in unexplained(launch):
             found[name][launch.base_model].append(left)
     means = {name: round(fmean(map(fmean, by.values()))) for name, by in found.items()}
@@ -86,7 +84,7 @@ def held_out(launches: Sequence[Launch]) -> list[Score]:
 
 def _peak(shard: Shard, peak: int) -> Left:
     sampler, forward = sampler_peak(shard, BARE).likely, forward_peak(shard, BARE)
-    held = expert_scratch(shard) + stage_buffers(shard)
+    held = expert_scratch(shard) + stage_buffers(shard) + held_bytes(shard)
     name = "sampler" if sampler > forward else "forward"
     return name, peak - held - max(sampler, forward)
 

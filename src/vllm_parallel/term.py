@@ -37,9 +37,9 @@ class Span(NamedTuple):
             most += span.most
         return cls(least, likely, most)
 
-    def or_more(self, amount: int) -> Span:
-        """The larger of this and an amount, at each point of the range."""
-        return Span(max(self.least, amount), max(self.likely, amount), max(self.most, amount))
+    def or_more(self, other: Span) -> Span:
+        """The larger of two, at each point of the range."""
+        return Span(*map(max, self, other))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

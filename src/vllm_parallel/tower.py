@@ -62,6 +62,14 @@ class Stack:
     plains: tuple[Plain, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Patches:
+    """What a tower reads: the numbers of a patch, and the patches that become one token."""
+
+    values: int
+    per_token: int = 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Tower:
     """An encoder and what joins it to the language model; every pipeline stage holds both.
@@ -79,4 +87,5 @@ class Tower:
     stacks: tuple[Stack, ...]
     buffer_bytes: int = 0  # tables of positions
     deals: bool = False
+    patches: Patches | None = None  # None: not of images, or not known
     first_layers: int = 0  # layers of the language model that the first stage has to hold

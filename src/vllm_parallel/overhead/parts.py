@@ -29,7 +29,15 @@ def overhead_terms(shard: Shard, known: Coefficients) -> tuple[Term, ...]:
     >>> [term.name for term in overhead_terms(shard, V19)][:2]
     ['repacked experts', 'allocator rounding']
     """
-    peak = sampler_peak(shard, known).or_more(forward_peak(shard, known))
+    peak = sampler_peak(shard, known).or_more(Span.exactly(forward_peak(shard, known)))
+    images = 0
+    if shard.deployment.towers:
+        from vllm_parallel.overhead.encoder import (  # noqa: PLC0415  # few models have one
+            held_bytes,
+            tower_peak,
+        )
+
+        images, peak = held_bytes(shard), peak.or_more(tower_peak(shard))
     graphs = Span.exactly(0) if known.graphs is None else graph_bytes(shard, known.graphs)
     parts = (
         (
@@ -47,6 +55,11 @@ def overhead_terms(shard: Shard, known: Coefficients) -> tuple[Term, ...]:
             "sampler state",
             Span.exactly(sampler_state(shard) if known.sampler_state else 0),
             "vllm/v1/worker/gpu/sample/",
+        ),
+        (
+            "images",
+            Span.exactly(images),
+            "vllm/v1/worker/gpu/mm/encoder_runner.py",
         ),
         (
             "expert scratch",

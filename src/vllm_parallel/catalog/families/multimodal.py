@@ -23,7 +23,7 @@ from vllm_parallel.catalog.towers.qwen import (
 )
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.model import ModelConfig
-from vllm_parallel.tower import Plain, Stack, Tower
+from vllm_parallel.tower import Patches, Plain, Stack, Tower
 
 OWN: Final = ("text_config", "vision_config", "audio_config")
 DTYPES: Final = ("torch_dtype", "dtype")
@@ -43,11 +43,12 @@ def read_gemma3(keys: Keys) -> ModelConfig:
     if vision is None:
         return model
     sizes = read_sizes(vision)
-    return replace(model, towers=(_gemma3_tower(sizes, model.hidden),))
+    pooled = sizes.patches // keys.size("mm_tokens_per_image", default=256)
+    return replace(model, towers=(_gemma3_tower(sizes, model.hidden, pooled),))
 
 
 @lru_cache(maxsize=64)
-def _gemma3_tower(sizes: Sizes, text_hidden: int) -> Tower:
+def _gemma3_tower(sizes: Sizes, text_hidden: int, pooled: int) -> Tower:
     built = encoder(sizes, sizes.layers, post_norm=True)
     name = "multi_modal_projector"
     joined = Stack(
@@ -63,6 +64,7 @@ def _gemma3_tower(sizes: Sizes, text_hidden: int) -> Tower:
         heads=sizes.heads,
         stacks=(*built.stacks, joined),
         buffer_bytes=built.buffer_bytes,
+        patches=Patches(sizes.values, pooled),
     )
 
 
@@ -94,7 +96,7 @@ def _llava(keys: Keys, *, newline: bool) -> ModelConfig:
     into, out = projector("multi_modal_projector", width, model.hidden, bias=bias)
     ends = (Plain("image_newline", (model.hidden,)),) if newline else ()
     joined = Stack(name="projector", matrices=(into, out), plains=ends)
-    return replace(model, towers=(_joined(sizes, max(looked_at), joined),))
+    return replace(model, towers=(_joined(sizes, max(looked_at), joined, 1),))
 
 
 def read_mistral3(keys: Keys) -> ModelConfig:
@@ -118,11 +120,11 @@ def read_mistral3(keys: Keys) -> ModelConfig:
         *rms_norms(sizes.hidden, f"{name}.norm"),
     )
     joined = Stack(name="projector", matrices=(into, out), plains=plains)
-    return replace(model, towers=(_joined(sizes, max(looked_at), joined),))
+    return replace(model, towers=(_joined(sizes, max(looked_at), joined, merge**2),))
 
 
 @lru_cache(maxsize=64)
-def _joined(sizes: Sizes, layers: int, joined: Stack) -> Tower:
+def _joined(sizes: Sizes, layers: int, joined: Stack, merged: int) -> Tower:
     built = encoder(sizes, layers, post_norm=False)
     return Tower(
         name=PREFIX,
@@ -130,6 +132,7 @@ def _joined(sizes: Sizes, layers: int, joined: Stack) -> Tower:
         heads=sizes.heads,
         stacks=(*built.stacks, joined),
         buffer_bytes=built.buffer_bytes,
+        patches=Patches(sizes.values, merged),
     )
 
 

@@ -35,6 +35,11 @@ class Sizes(NamedTuple):
     patch: int
 
     @property
+    def values(self) -> int:
+        """Numbers of one patch."""
+        return self.channels * self.patch**2
+
+    @property
     def patches(self) -> int:
         """Patches of a whole image."""
         return (self.image // self.patch) ** 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import NamedTuple
 
 from vllm_parallel.catalog.keys import Keys
@@ -17,7 +18,7 @@ from vllm_parallel.catalog.towers.parts import (
 )
 from vllm_parallel.catalog.towers.qwen import MODALITIES, POSITIONS, kernel_of
 from vllm_parallel.dtype import Dtype
-from vllm_parallel.tower import INDEX_BYTES, Plain, Stack, Tower
+from vllm_parallel.tower import INDEX_BYTES, Patches, Plain, Stack, Tower
 
 
 class Sizes(NamedTuple):
@@ -77,6 +78,7 @@ def _tower(s: Sizes) -> Tower:
         stacks=(_ends(s), blocks, _merger(s)),
         buffer_bytes=rotary + s.positions * INDEX_BYTES,
         deals=True,
+        patches=Patches(prod(s.kernel), s.merge**2),
     )
 
 

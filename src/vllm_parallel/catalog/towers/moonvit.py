@@ -9,7 +9,7 @@ from typing import NamedTuple
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.towers.parts import column, convolution, copied, layer_norms, qkv, row
 from vllm_parallel.errors import CatalogError
-from vllm_parallel.tower import Matrix, Plain, Stack, Tower
+from vllm_parallel.tower import Matrix, Patches, Plain, Stack, Tower
 
 
 class Sizes(NamedTuple):
@@ -91,6 +91,7 @@ def _tower(s: Sizes) -> Tower:
         heads=s.heads,
         stacks=(patches, blocks, joined),
         deals=True,
+        patches=Patches(3 * s.patch**2, s.merged // s.hidden),
     )
 
 

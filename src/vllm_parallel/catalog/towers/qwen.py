@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import Final, NamedTuple
 
 from vllm_parallel.catalog.keys import Keys
@@ -16,7 +17,7 @@ from vllm_parallel.catalog.towers.parts import (
     row,
 )
 from vllm_parallel.dtype import Dtype
-from vllm_parallel.tower import Matrix, Plain, Span, Stack, Tower
+from vllm_parallel.tower import Matrix, Patches, Plain, Span, Stack, Tower
 
 MODALITIES: Final = ("image", "video")
 POSITIONS: Final = 8192  # of the tower's rotary table
@@ -199,5 +200,6 @@ def _around(s: Sizes, stacks: tuple[Stack, ...]) -> Tower:
         stacks=stacks,
         buffer_bytes=s.rotary_bytes,
         deals=True,
+        patches=Patches(prod(s.kernel), s.merge**2),
         first_layers=s.deep,
     )

@@ -337,6 +337,8 @@ def test_batches_in_flight() -> None:
         settings = Settings(max_num_batched_tokens=100)
         deployment = Deployment(model=model, layout=Layout(pp=pp), settings=settings)
         assert deployment.in_flight_tokens == (pp + 1) * 100
+        waiting = replace(settings, async_scheduling=False)
+        assert replace(deployment, settings=waiting).in_flight_tokens == pp * 100
     for gpu, batch in (("h100-80gb", 8192), ("a100-80gb", 2048), ("b200", 16384), ("l40s", 2048)):
         deployment = Deployment(model=model, layout=Layout(), cluster=Cluster(gpu=load_gpu(gpu)))
         assert deployment.max_num_batched_tokens == batch

@@ -38,6 +38,7 @@ VALUES: Final[dict[str, tuple[object, ...]]] = {
     "enable_prefix_caching": (True, False),
     "enable_chunked_prefill": (True, False),
     "enforce_eager": (True, False),
+    "async_scheduling": (True, False),
     "enable_lora": (True, False),
     "all2all_backend": ("nixl_ep", "naive"),
     "expert_placement_strategy": ("round_robin",),

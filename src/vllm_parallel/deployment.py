@@ -128,6 +128,7 @@ class Settings:
     speculative_tokens: int | None = None
     scheduling_policy: str = "fcfs"
     max_logprobs: int | None = None
+    async_scheduling: bool = True  # the next batch is scheduled while one runs
     kv_connector: str | None = None
     kv_role: str | None = None
     language_model_only: bool = False
@@ -298,7 +299,8 @@ class Deployment:
         Source: vllm/config/vllm.py, max_in_flight_tokens and __post_init__ (v0.32.0)
         """
         waits = self.settings.speculative_method in STEPWISE_METHODS
-        return (self.layout.pp + (not waits)) * self.max_num_batched_tokens
+        ahead = self.settings.async_scheduling and not waits
+        return (self.layout.pp + ahead) * self.max_num_batched_tokens
 
     @property
     def replicates_queries(self) -> bool:

@@ -50,6 +50,7 @@ FIELDS: Final[dict[str, tuple[str, str, type]]] = {
     "enable_chunked_prefill": ("settings", "chunked_prefill", bool),
     "scheduling_policy": ("settings", "scheduling_policy", str),
     "max_logprobs": ("settings", "max_logprobs", int),
+    "async_scheduling": ("settings", "async_scheduling", bool),
     "enable_lora": ("settings", "lora", bool),
     "language_model_only": ("settings", "language_model_only", bool),
     "mm_encoder_tp_mode": ("settings", "mm_encoder_tp_mode", str),

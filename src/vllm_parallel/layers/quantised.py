@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.scheme import Along, Axis, Scheme
-from vllm_parallel.weight import Cut, Dimension, Part, Weight, extent, whole
+from vllm_parallel.weight import Cut, Dimension, Part, Split, Weight, extent, whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,7 +37,7 @@ class Linear:
             case Along.COLUMNS | Along.ALL_COLUMNS:
                 return self.columns
             case Along.PARTS:
-                return whole(len(self.rows))
+                return (Merged(self.rows),)
             case Along.FIXED:
                 return whole(1)
 
@@ -45,6 +45,21 @@ class Linear:
     def all_columns(self) -> int:
         """Inputs of the whole layer."""
         return sum(part.count * part.size for part in self.columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merged:
+    """One element for each layer that a checkpoint has apart and vLLM merges.
+
+    Source: vllm/model_executor/layers/mamba/mamba_mixer2.py, MambaMixer2.__init__ (v0.32.0)
+    """
+
+    rows: tuple[Part, ...]
+
+    def length(self, cut: Cut) -> int:
+        """How many there are; where groups are copied to ranks, the layer counts as one."""
+        copied = any(part.split is Split.GROUPS and part.count % cut.tp for part in self.rows)
+        return 1 if copied else len(self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -66,7 +66,11 @@ FEED_FORWARD: Final = (
     ("mlp.shared_experts.", "feed_forward.shared_expert."),
     ("mlp.", "feed_forward."),
 )
+HEADLESS: Final = Names(head=False)  # logits come from the embedding's own module
 NAMES: Final = {
+    "CohereForCausalLM": HEADLESS,
+    "Cohere2ForCausalLM": HEADLESS,
+    "Gemma2ForCausalLM": HEADLESS,
     "MixtralForCausalLM": Names(
         renamed=(("mlp.", "block_sparse_moe."),),
         packed=tuple(QKV.items()),

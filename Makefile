@@ -24,7 +24,7 @@ help:
 	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
 	@echo "make accuracy  compare with measured launches (FILE=rows.jsonl CONFIGS=folder: others)"
 	@echo "make engine  install the real vLLM outside the checkout, 4 GB (VERSION=0.31.0: that one)"
-	@echo "make record  ask it and write down its answers (VERSION=0.31.0 SAMPLE=1500: into build/)"
+	@echo "make record  ask it and write down its answers (VERSION=0.31.0 SAMPLE=1500: into build/; ONLY=builds)"
 	@echo "make diff  print what changed between two records (FROM=0.31.0 TO=0.32.0 JSON=1: for the site)"
 	@echo "make test-engine  hold site, records and a small server against the real vLLM"
 
@@ -79,7 +79,7 @@ engine: $(STAMP)
 	$(BIN)/python scripts/engine/install.py $(if $(VERSION),--version $(VERSION))
 
 record: $(STAMP)
-	$(BIN)/python scripts/engine/record.py $(if $(VERSION),--version $(VERSION)) $(if $(SAMPLE),--sample $(SAMPLE))
+	$(BIN)/python scripts/engine/record.py $(if $(VERSION),--version $(VERSION)) $(if $(SAMPLE),--sample $(SAMPLE)) $(addprefix --only ,$(ONLY))
 
 test-engine: $(STAMP)
 	$(MAKE) --no-print-directory site UNASKED="Now vLLM is asked."

@@ -1,11 +1,11 @@
 """Asks the real vLLM some thousand questions and writes down what it says.
 
-    python scripts/engine/record.py [--version 0.31.0] [--sample 1500]
+    python scripts/engine/record.py [--version 0.31.0] [--sample 1500] [--only builds]
 
 Answers of the release that the site is about go to tests/oracle/recorded/, its options to
 src/vllm_parallel/engine/flags.json; another release's, and any sample, to build/record/<version>/.
 Installs the engine if need be. The questions are the same in every run, so are the files. Needs
-about fifteen minutes; nothing of the package is imported, so nothing of it can colour the answers.
+half an hour; nothing of the package is imported, so nothing of it can colour the answers.
 
 A sample asks so many verdicts, and a seventh as many builds and groups, the same in every run.
 Questions that got no answer, or one that only this machine would give, go to left_out.jsonl.
@@ -21,14 +21,16 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from build_questions import build_questions
+from deployed_questions import deployed_questions
+from deployed_rows import deployed_rows
 from install import RELEASE
+from interview import Interview, dumped, engine, without_repeats
 from layouts import DP, PCP, PP, TP, Args, small_layouts
 from made_models import made_models
 from odd_models import odd_models
@@ -49,18 +51,14 @@ SHELVES = (
 )
 MADE_OF_EACH_FAMILY = 10
 MOST_RANKS = 16
-BATCH = 500  # questions a process: one that dies loses no more
-# What a package missing beside the engine says; with it vLLM would say something else.
-ENVIRONMENT = ("Failed to import Ray", "No module named", "Elastic EP with async EPLB requires")
-# A child that was killed or had too little time says nothing about vLLM.
-TROUBLE = ("the process died", "no answer in")
-# The CPU build drops enable_dbo, after which rules of the older runner do not come first.
-AFTER_DBO = ("AuxOutput", "--enable-return-routed-experts", "The moonep")
 WIDE_RANKS = 64  # up to here groups are counted, and hashed
 # Cuts evenly by every width up to 16, so that each layout has groups.
 SMOOTH_HEADS = 720_720
 WIDE_HEADS = 2_882_880  # and by 32 and 64
 BUILDS_IN_SAMPLE = 7  # one for so many verdicts, as it takes so much longer
+
+
+FILES = ("flags", "verdicts", "builds", "groups", "wide_groups", "deployed_builds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +68,7 @@ class Record:
     release: str
     sample: int | None
     target: Path
-    left_out: list[Row] = field(default_factory=list)
+    files: frozenset[str] = frozenset(FILES)
 
     @classmethod
     def of(cls, words: list[str], environ: Mapping[str, str]) -> Record:
@@ -79,10 +77,15 @@ class Record:
         parser.add_argument("--version", default=environ.get("VLLM_PARALLEL_RELEASE") or RELEASE)
         parser.add_argument("--sample", type=int, help="how many verdicts; all unless given")
         parser.add_argument("--out", type=Path, help="another folder for the answers")
+        parser.add_argument(
+            "--only", action="append", choices=FILES, help="this file; all unless given"
+        )
         given = parser.parse_args(words)
         is_contract = given.version == RELEASE and given.sample is None
         target = given.out or (TARGET if is_contract else OTHERS / given.version)
-        return cls(release=given.version, sample=given.sample, target=target.absolute())
+        files = frozenset(given.only or FILES)
+        target = target.absolute()
+        return cls(release=given.version, sample=given.sample, target=target, files=files)
 
     @property
     def is_contract(self) -> bool:
@@ -137,68 +140,6 @@ def build_question(name: str, args: Args, budget: int) -> Row:
     return question | ({"more_ranks": ends} if min(stages, width, replicas) > 0 else {})
 
 
-def without_repeats(questions: Iterable[Row]) -> list[Row]:
-    """The questions in the order of their text, each once."""
-    return [json.loads(text) for text in sorted({dumped(question) for question in questions})]
-
-
-def dumped(row: Row) -> str:
-    """A row as its line."""
-    return json.dumps(row, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def engine(release: str) -> str:
-    """The python of the engine's venv, installed if it is not."""
-    command = [sys.executable, str(HERE / "install.py"), "--version", release]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-
-
-def asked(python: str, folder: Path, questions: list[Row]) -> list[Row]:
-    """The answers of one process, in the order of the questions.
-
-    Raises:
-        SystemExit: the process ended before it had answered all, or a child of it was killed.
-    """
-    lines = folder / "questions.jsonl"
-    lines.write_text("".join(f"{dumped(question)}\n" for question in questions), "utf-8")
-    with lines.open("rb") as source, (folder / "errors").open("wb") as errors:
-        command = [python, str(HERE / "ask.py")]
-        done = subprocess.run(
-            command, stdin=source, stdout=subprocess.PIPE, stderr=errors, cwd=folder, check=False
-        )
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    trouble = [row for row in answers if (row.get("message") or "").startswith(TROUBLE)]
-    if trouble:
-        raise SystemExit(f"start again on a quieter machine: {dumped(trouble[0])}")
-    if len(answers) != len(questions):
-        tail = (folder / "errors").read_text("utf-8", "replace")[-2000:]
-        raise SystemExit(f"{len(answers)} answers to {len(questions)} questions:\n{tail}")
-    return answers
-
-
-def is_comparable(answer: Row) -> bool:
-    """Whether another machine, and CUDA, would answer the same."""
-    if "error" in answer:
-        return False
-    blind = ENVIRONMENT + (AFTER_DBO if answer["args"].get("enable_dbo") else ())
-    return not (answer.get("message") or "").startswith(blind)
-
-
-def answers(python: str, folder: Path, questions: list[Row], left_out: list[Row]) -> Iterator[Row]:
-    """The comparable answers, with progress on stderr; the others are put into `left_out`."""
-    start = time.monotonic()
-    for first in range(0, len(questions), BATCH):
-        batch = questions[first : first + BATCH]
-        for question, answer in zip(batch, asked(python, folder, batch), strict=True):
-            if is_comparable(answer):
-                yield {key: answer[key] for key in answer if key not in ("id", "ask", "as_bf16")}
-            else:
-                left_out.append(question | {"said": answer.get("error") or answer["message"]})
-        count, seconds = min(first + BATCH, len(questions)), time.monotonic() - start
-        progress = f"{count} of {len(questions)} in {seconds:.0f} s, {len(left_out)} not comparable"
-        print(progress, file=sys.stderr, flush=True)
-
-
 def questions_of(models: Mapping[str, Config]) -> dict[str, list[Row]]:
     """The questions of each file."""
     verdicts = (row_question("verdict", *asked) for asked in verdict_questions(models))
@@ -251,28 +192,47 @@ def record_flags(python: str, record: Record) -> None:
     print(f"{target.name}: vLLM {record.release}", file=sys.stderr, flush=True)
 
 
-def main() -> None:
-    """Records every file."""
-    record = Record.of(sys.argv[1:], os.environ)
-    record.target.mkdir(parents=True, exist_ok=True)
-    python = engine(record.release)
-    record_flags(python, record)
+def record_answers(python: str, record: Record) -> None:
+    """Writes what the CPU build says, and the configs that were made for it."""
     on_file = published()
     made = made_models(MADE_OF_EACH_FAMILY) | odd_models()
     smooth = smooth_models(on_file)
     rows = ({"name": name, "config": config} for name, config in (made | smooth).items())
     record.written("configs.jsonl", rows)
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+        interview = Interview(python=python, folder=Path(place))
         for name, config in (on_file | made | smooth).items():
-            (folder / f"{name}.json").write_text(json.dumps(config), "utf-8")
+            interview.folder.joinpath(f"{name}.json").write_text(json.dumps(config), "utf-8")
         for name, questions in questions_of(on_file | made).items():
-            drawn = record.drawn(name, questions)
-            found = answers(python, folder, drawn, record.left_out)
-            found = map(condensed, found) if name == "wide_groups" else found
-            record.written(f"{name}.jsonl", found)
+            if name in record.files:
+                found = interview.answers(record.drawn(name, questions))
+                found = map(condensed, found) if name == "wide_groups" else found
+                record.written(f"{name}.jsonl", found)
     if not record.is_contract:
-        record.written("left_out.jsonl", record.left_out)
+        record.written("left_out.jsonl", interview.left_out)
+
+
+def record_deployed(python: str, record: Record) -> None:
+    """Writes what CUDA's platform says, and the configs that were made for it."""
+    asked = record.drawn("deployed_builds", deployed_questions())
+    configs = ({"name": row["model"], "config": row["config"]} for row in asked)
+    record.written("deployed_configs.jsonl", configs)
+    with tempfile.TemporaryDirectory() as place:
+        interview = Interview(python=python, folder=Path(place), script="cuda_ask.py")
+        record.written("deployed_builds.jsonl", deployed_rows(interview, asked))
+
+
+def main() -> None:
+    """Records every file."""
+    record = Record.of(sys.argv[1:], os.environ)
+    record.target.mkdir(parents=True, exist_ok=True)
+    python = engine(record.release)
+    if "flags" in record.files:
+        record_flags(python, record)
+    if record.files & {"verdicts", "builds", "groups", "wide_groups"}:
+        record_answers(python, record)
+    if "deployed_builds" in record.files:
+        record_deployed(python, record)
 
 
 if __name__ == "__main__":

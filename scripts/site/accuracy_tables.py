@@ -128,6 +128,13 @@ def cases() -> str:
     return markdown(head, rows, right=(2,))
 
 
+def exact_cases() -> str:
+    """How many of the logs that print budget and tokens are exact; one without its flags counts."""
+    scores, unread = judged(read(CASES / "launches.jsonl", CASES / "configs"))
+    lie = [one.blocks_lie for one in scores if one.blocks_lie is not None]
+    return f"{sum(lie)} of {len(lie) + len(unread)}"
+
+
 def judged_rows() -> str:
     """How many launches are judged, of how many."""
     return f"{len(_scores())} of {counted(len(_rows()), 'row')}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from accuracy_tables import judged_rows
+from accuracy_tables import exact_cases, judged_rows
 from claims import count
 from counts import recorded
 from vllm_parallel import (
@@ -203,3 +203,4 @@ extra_weights = gib(tp4dp2.budget.ledger.terms[0].bytes - tp8.budget.ledger.term
 source_total = estimate["GPU_GIB"]
 source_weights = gib(round(estimate["WEIGHT_GIB"] * GIB))
 accuracy_judged = judged_rows()
+cases_exact = exact_cases()

@@ -79,6 +79,8 @@ def read(path: Path, configs: Path) -> list[Launch | Unread]:
 
 def _launch(row: Json, configs: Path) -> Launch | Unread:
     name = str(row["id"])
+    if "unjudged" in row:
+        return Unread(id=name, reason=str(row["unjudged"]))
     tp, pp, dp, dcp = (_whole(row, axis) or 1 for axis in ("tp", "pp", "dp", "dcp"))
     layout = Layout(tp=tp, pp=pp, dp=dp, dcp=dcp)
     workers = _workers(row, layout)

@@ -83,7 +83,7 @@ def test_every_model(name: str) -> None:
 
 def test_the_catalog_is_not_empty() -> None:
     assert model_names() == sorted(model_names())
-    assert len(model_names()) >= 55
+    assert len(model_names()) >= 60
 
 
 @pytest.mark.parametrize("name", gpu_names())

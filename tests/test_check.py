@@ -95,7 +95,7 @@ def test_guide(capsys: Streams) -> None:
         (["serve", "a/b", "--sede", "1"], "--sede is no option of vllm serve; did you mean --seed"),
         (["serve", LLAMA, "--prot", "1", "--hots", "x"], "did you mean --port? | --hots is"),
         (["serve", LLAMA, "--dtype", "fp16"], "--dtype is 'fp16', which is none of auto"),
-        (["serve", LLAMA, "--quantization", "fp8"], "quantization is not modelled"),
+        (["serve", LLAMA, "--quantization", "humming"], "--quantization humming is not modelled"),
         (["serve", LLAMA, "--config", "a.yaml"], "--config adds options of a.yaml"),
         (["serve", LLAMA, "-tp", "99999999999"], "at most"),
         (["bench", "serve", "--num-promts", "8"], "did you mean --num-prompts"),

@@ -175,7 +175,7 @@ def test_options_of_every_kind(capsys: Streams) -> None:
             ("plan", LLAMA, "--eplb-config", '{"window_size": "a"}'),
             "eplb_config.window_size is 'a'",
         ),
-        (("plan", LLAMA, "--quantization", "fp8"), "quantization is not modelled"),
+        (("plan", LLAMA, "--quantization", "humming"), "--quantization humming is not modelled"),
         (("plan", "no-such-model"), "model 'no-such-model' is neither in the catalog nor a file"),
         (("plan", LLAMA, "-tp", "1000000000"), "is 1000000000; at most"),
         (("plan", LLAMA, "-dp", "131072", "--json"), "131072 ranks, too many to list"),

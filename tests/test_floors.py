@@ -17,7 +17,7 @@ PACKAGE: Final = "vllm_parallel"
 FLOOR_NAMES: Final = (
     "units errors provenance",
     "dtype",
-    "mixer positions extras scheme tower",
+    "methods mixer positions extras scheme tower",
     "term",
     "model layout cluster",
     "weight",

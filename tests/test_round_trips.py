@@ -66,6 +66,7 @@ VALUES: Final[dict[str, tuple[object, ...]]] = {
     "distributed_executor_backend": ("mp", "my.Executor", 'it\'s "$mine"'),
     "headless": (True,),
     "api_server_count": (0, 4),
+    "quantization": ("fp8", "awq"),
     "eplb_config": ({"num_redundant_experts": 3}, {"window_size": 5, "policy": "default"}),
     "kv_transfer_config": ({"kv_connector": "NixlConnector", "kv_role": "kv_both"},),
     "language_model_only": (True, False),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from vllm_parallel.catalog import load_gpu, load_model, with_dtype
+from vllm_parallel.catalog import load_gpu, load_model, with_dtype, with_quantization
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.constraints import Stage
 from vllm_parallel.cuts import local_experts
@@ -66,7 +66,9 @@ class Question:
         arguments = Arguments.of(_object(question, "args"))
         model = load_model(_model(question), as_bf16=_flag(question, "as_bf16"))
         deployment = Deployment(
-            model=with_dtype(model, arguments.settings.dtype),
+            model=with_quantization(
+                with_dtype(model, arguments.settings.dtype), arguments.settings.quantization
+            ),
             layout=arguments.layout,
             settings=arguments.settings,
             cluster=_cluster(question),

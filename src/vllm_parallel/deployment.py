@@ -119,6 +119,7 @@ class Settings:
     kv_cache_memory_bytes: int | None = None  # the KV budget itself, utilization aside
     num_gpu_blocks_override: int | None = None
     dtype: str = "auto"
+    quantization: str | None = None
     kv_cache_dtype: str = "auto"
     prefix_caching: bool | None = None
     chunked_prefill: bool = True

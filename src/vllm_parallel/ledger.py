@@ -39,7 +39,7 @@ class Ledger:
         [('weights', 8030527488), ('buffers', 33554944), ('copies after loading', 0)]
         """
         held = (
-            ("weights", shard.weight_bytes, "parameters as vLLM builds them"),
+            ("weights", shard.loaded_weight_bytes, "parameters as vLLM builds them"),
             ("buffers", shard.buffer_bytes, "rotary tables, attention scales, expert maps"),
             ("copies after loading", shard.copy_bytes, COPIES),
         )

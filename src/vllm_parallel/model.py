@@ -225,6 +225,7 @@ class ModelConfig:
     context: ContextLimit
     left_out: str | None = None  # the quantisation that was asked to be left out
     quantisation: Quantisation | None = None
+    loaded: ModelConfig | None = None  # once `--quantization` has quantised it while it loads
     declared_experts: int = 0  # vLLM's test for "is this a MoE model"
     ends: Ends | None = None
     traits: Traits = Traits()

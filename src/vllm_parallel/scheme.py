@@ -111,6 +111,7 @@ class Quantisation:
     method: str
     checkpoint: str
     dtypes: tuple[Dtype, ...]  # of activations, in the order of vLLM's message
+    insists: bool = False  # on its own name, whatever `--quantization` says
     head: Scheme | None = None
     kv_cache_dtype: str | None = None  # in the place of `auto`
     refused_at_config: str | None = None  # vLLM's sentence on what the config asks for

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -74,6 +74,14 @@ class Shard:
     def weight_bytes(self) -> int:
         """Bytes of the parameters, as the model is built."""
         return sum(weight_bytes(layer, self.cut) * n for layer, n in self.layers.items())
+
+    @property
+    def loaded_weight_bytes(self) -> int:
+        """The same once `--quantization` has quantised them, as far as no kernel repacks them."""
+        loaded = self.deployment.model.loaded
+        if loaded is None:
+            return self.weight_bytes
+        return replace(self, deployment=replace(self.deployment, model=loaded)).weight_bytes
 
     @property
     def copy_bytes(self) -> int:

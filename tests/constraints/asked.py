@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from vllm_parallel.catalog import load_gpu, load_model, with_dtype
+from vllm_parallel.catalog import load_gpu, load_model, with_dtype, with_quantization
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.engine import Arguments
@@ -47,8 +47,9 @@ def deployed(of: str | ModelConfig, args: Args) -> Deployment:
         if name not in ("gpu", "gpus_per_node", "nodes")
     }
     arguments = Arguments.of(flags)
+    plain = with_dtype(model(of) if isinstance(of, str) else of, arguments.settings.dtype)
     return Deployment(
-        model=with_dtype(model(of) if isinstance(of, str) else of, arguments.settings.dtype),
+        model=with_quantization(plain, arguments.settings.quantization),
         layout=arguments.layout,
         settings=arguments.settings,
         cluster=Cluster(

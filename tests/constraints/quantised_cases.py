@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.constraints.asked import Case, latent, llama
 from vllm_parallel.catalog import load_model
+from vllm_parallel.methods import METHODS
 from vllm_parallel.model import ModelConfig
 
 DESC_ACT: Final = (
@@ -74,6 +75,40 @@ def mixtral(quantisation: object, **keys: object) -> ModelConfig:
 
 
 QUANTISED_CONFIG_CASES: Final = (
+    Case(
+        rule="quantization-matches",
+        model=dense(AWQ),
+        fails={"quantization": "gptq"},
+        passes=({"quantization": "awq"}, {"quantization": "marlin"}, {}),
+        says="Quantization method specified in the model config (awq) does not match the "
+        "quantization method specified in the `quantization` argument (gptq).",
+        fix="drop --quantization",
+    ),
+    Case(
+        rule="quantization-known",
+        model="llama-3.1-8b",
+        fails={"quantization": "bitsandbytes"},
+        passes=({"quantization": "fp8"}, {"quantization": "mxfp4"}, {}),
+        says=f"Unknown quantization method: bitsandbytes. Must be one of {list(METHODS)}.",
+        fix="drop --quantization",
+    ),
+    Case(
+        rule="quantization-deprecated",
+        model="llama-3.1-8b",
+        fails={"quantization": "fp_quant"},
+        passes=({"quantization": "fp8_per_block"},),
+        says="('The quantization method %s is deprecated and will be removed in future versions "
+        "of vLLM. To bypass, set `--allow-deprecated-quantization`.', 'fp_quant')",
+        fix="drop --quantization",
+    ),
+    Case(
+        rule="quantization-without-config",
+        model="llama-3.1-8b",
+        fails={"quantization": "awq"},
+        passes=({"quantization": "fp8_per_tensor"},),
+        says="Cannot find the config file for awq",
+        fix="drop --quantization, or use a checkpoint that is quantised so",
+    ),
     Case(
         rule="quantization-config",
         model=dense(GPTQ | {"desc_act": True}),

@@ -10,6 +10,7 @@ from vllm_parallel.catalog.models import (
     model_names,
     read_config,
     with_dtype,
+    with_quantization,
 )
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "model_source",
     "read_config",
     "with_dtype",
+    "with_quantization",
 ]

@@ -13,6 +13,7 @@ from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, on_one_line, shortened
 from vllm_parallel.files import read_beside
+from vllm_parallel.methods import ONLINE, TAKES_OVER, UNMODELLED
 from vllm_parallel.model import ModelConfig
 
 MAX_CONFIG_BYTES: Final = 4 * 2**20
@@ -207,3 +208,28 @@ def with_dtype(model: ModelConfig, dtype: str) -> ModelConfig:
         for rotary in model.rotaries
     )
     return replace(model, dtype=asked, rotaries=tables)
+
+
+def with_quantization(model: ModelConfig, asked: str | None) -> ModelConfig:
+    """The model as `--quantization` has it: checkpoints keep theirs, others are quantised.
+
+    Words that vLLM refuses leave it as it is.
+
+    Raises:
+        CatalogError: a word that vLLM takes and that is not modelled.
+    """
+    if asked is None:
+        return model
+    quantisation = model.quantisation
+    taken = UNMODELLED if quantisation is None else TAKES_OVER.get(quantisation.checkpoint, ())
+    if asked in taken:
+        raise CatalogError(
+            subject=f"--quantization {asked}",
+            problem="is not modelled",
+            fix="leave it out: it would change the sizes",
+        )
+    if quantisation is not None or asked not in ONLINE:
+        return model
+    from vllm_parallel.catalog.quantisation import modules  # noqa: PLC0415  # few launches need it
+
+    return modules.quantised_online(model, asked)

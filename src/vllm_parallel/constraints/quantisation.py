@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.methods import ALIASES, DEPRECATED, DEPRECATION, METHODS, WITHOUT_CONFIG
 
 if TYPE_CHECKING:
     from vllm_parallel.constraints.shapes import Misfit
     from vllm_parallel.scheme import Quantisation
 
+VERIFY: Final = "vllm/config/model.py, _verify_quantization"
 QUANTIZATION: Final = "vllm/config/vllm.py, _get_quantization_config"
 LAYERS: Final = "vllm/model_executor/layers/quantization"
 FP8_UTILS: Final = f"{LAYERS}/utils/fp8_utils.py"
@@ -62,12 +64,70 @@ def misfits(name: str) -> Callable[[Deployment], bool]:
 config_rule: RuleRow = partial(
     Constraint, stage=Stage.CONFIG, source=QUANTIZATION, known=Known.RAISED
 )
+
+
+def mismatched(d: Deployment) -> bool:
+    """Whether `--quantization` names another method than the checkpoint's."""
+    asked, quantisation = d.settings.quantization, d.model.quantisation
+    if asked is None or quantisation is None or not quantisation.checkpoint:
+        return False
+    checkpoint = quantisation.checkpoint
+    return not quantisation.insists and asked not in ALIASES.get(checkpoint, (checkpoint,))
+
+
+def asks_alone(d: Deployment) -> str | None:
+    """A word of `--quantization` that no checkpoint backs and that quantises nothing by itself."""
+    asked = d.settings.quantization
+    return asked if d.model.quantisation is None else None
+
+
+def without_config(d: Deployment) -> str:
+    """What vLLM says where it finds no config for a method."""
+    asked = d.settings.quantization or ""
+    return WITHOUT_CONFIG.get(asked, f"Cannot find the config file for {asked}")
+
+
+# Tested as soon as the model's config is made.
+QUANTIZATION_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    config_rule(
+        name="quantization-matches",
+        broken=mismatched,
+        says="Quantization method specified in the model config ({model.quantisation.checkpoint}) "
+        "does not match the quantization method specified in the `quantization` argument "
+        "({settings.quantization}).",
+        fix="drop --quantization",
+        source=VERIFY,
+    ),
+    config_rule(
+        name="quantization-known",
+        broken=lambda d: (asks_alone(d) or METHODS[0]) not in METHODS,
+        says=f"Unknown quantization method: {{settings.quantization}}. Must be one of "
+        f"{list(METHODS)}.",
+        fix="drop --quantization",
+        source=VERIFY,
+    ),
+    config_rule(
+        name="quantization-deprecated",
+        broken=lambda d: asks_alone(d) in DEPRECATED,
+        says=f"({DEPRECATION!r}, '{{settings.quantization}}')",
+        fix="drop --quantization",
+        source=VERIFY,
+    ),
+)
 QUANTISED_CONFIG_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     config_rule(
         name="quantization-config",
         broken=when_quantised(lambda _, q: q.refused_at_config is not None),
         says="{model.quantisation.refused_at_config}",
         fix="use a checkpoint with another quantization_config",
+    ),
+    config_rule(
+        name="quantization-without-config",
+        broken=lambda d: asks_alone(d) is not None,
+        says="{options}",
+        options=without_config,
+        fix="drop --quantization, or use a checkpoint that is quantised so",
+        source="vllm/model_executor/model_loader/weight_utils.py, get_quant_config",
     ),
     config_rule(
         name="quantization-dtype",

@@ -26,7 +26,11 @@ from vllm_parallel.constraints.launch import (
 )
 from vllm_parallel.constraints.load import LATE_RULES, LOAD_RULES
 from vllm_parallel.constraints.parallel import PARALLEL_RULES
-from vllm_parallel.constraints.quantisation import QUANTISED_CONFIG_RULES, QUANTISED_LOAD_RULES
+from vllm_parallel.constraints.quantisation import (
+    QUANTISED_CONFIG_RULES,
+    QUANTISED_LOAD_RULES,
+    QUANTIZATION_RULES,
+)
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import LayoutError
 
@@ -36,6 +40,7 @@ BEFORE_SCHEDULER: Final[Rules] = (
     *FLAG_RULES,
     *EPLB_BOUNDS,
     *MODEL_BOUNDS,
+    *QUANTIZATION_RULES,
     *EXECUTOR_RULES,
     *CACHE_BOUNDS,
     *LAUNCH_RULES,

@@ -39,6 +39,7 @@ FIELDS: Final[dict[str, tuple[str, str, type]]] = {
     "kv_cache_memory_bytes": ("settings", "kv_cache_memory_bytes", int),
     "num_gpu_blocks_override": ("settings", "num_gpu_blocks_override", int),
     "dtype": ("settings", "dtype", str),
+    "quantization": ("settings", "quantization", str),
     "kv_cache_dtype": ("settings", "kv_cache_dtype", str),
     "disable_hybrid_kv_cache_manager": ("caches", "disable_hybrid_kv_cache_manager", bool),
     "kv_cache_dtype_skip_layers": ("caches", "kv_cache_dtype_skip_layers", tuple),
@@ -109,13 +110,12 @@ COUNTED: Final = ("limit_mm_per_prompt",)  # a number, or an object with one as 
 # They change weights, cache or groups in ways that are not modelled: refused, never ignored.
 UNMODELLED: Final = frozenset(
     """
-    attention_backend attention_config compilation_config cpu_offload_gb cpu_offload_params
-    diffusion_config disable_sliding_window enable_hc_sp engram_config hf_overrides
-    kv_offloading_size kv_sharing_fast_prefill mm_encoder_only mamba_config
-    model_class_overrides offload_backend
-    offload_group_size offload_num_in_group offload_params offload_prefetch_step quantization
-    quantization_config spec_method spec_model spec_tokens swa_bounded_replay ubatch_size
-    video_pruning_rate
+    allow_deprecated_quantization attention_backend attention_config compilation_config
+    cpu_offload_gb cpu_offload_params diffusion_config disable_sliding_window enable_hc_sp
+    engram_config hf_overrides kv_offloading_size kv_sharing_fast_prefill mm_encoder_only
+    mamba_config model_class_overrides offload_backend offload_group_size offload_num_in_group
+    offload_params offload_prefetch_step quantization_config spec_method spec_model spec_tokens
+    swa_bounded_replay ubatch_size video_pruning_rate
     """.split()
 )
 NOUNS: Final = {

@@ -100,7 +100,12 @@ class Mxfp4:
     @property
     def facts(self) -> Quantisation:
         """bfloat16 alone."""
-        return Quantisation(method=self.name, checkpoint="mxfp4", dtypes=(Dtype.BFLOAT16,))
+        return Quantisation(
+            method=self.name,
+            checkpoint="mxfp4",
+            dtypes=(Dtype.BFLOAT16,),
+            insists=self.name != "mxfp4",
+        )
 
     def linear(self, module: Module) -> Scheme | None:  # noqa: ARG002
         """Never."""

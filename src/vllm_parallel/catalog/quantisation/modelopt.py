@@ -55,6 +55,7 @@ class ModelOpt:
             method=self.method,
             checkpoint=self.checkpoint,
             dtypes=dtypes,
+            insists=self.algorithm not in FP8_ALGORITHMS[1:],
             kv_cache_dtype=self.cache_dtype,
         )
 

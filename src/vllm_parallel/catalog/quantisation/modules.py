@@ -13,9 +13,11 @@ from vllm_parallel.catalog.quantisation.fp8 import Mxfp4, read_fp8
 from vllm_parallel.catalog.quantisation.method import HALVES, Method, Module, Refused
 from vllm_parallel.catalog.quantisation.modelopt import read_modelopt
 from vllm_parallel.catalog.quantisation.names import Names, names_of
+from vllm_parallel.catalog.quantisation.online import Online
 from vllm_parallel.catalog.quantisation.packed import read_awq, read_gptq
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.graph import ModelGraph
+from vllm_parallel.methods import DEPRECATED, DEPRECATION, METHODS
 from vllm_parallel.model import Block, Experts, LatentAttention, ModelConfig
 from vllm_parallel.scheme import Quantisation, Scheme
 from vllm_parallel.weight import Layer
@@ -44,13 +46,10 @@ def quantised(model: ModelConfig, keys: Keys) -> ModelConfig:
     Raises:
         CatalogError: a method, or a layout of one, that is not modelled.
     """
-    if model.towers:
-        raise CatalogError(
-            subject=model.name,
-            problem="is quantised and has towers, whose quantisation is not modelled",
-            fix="ask for its unquantised twin with --as-bf16",
-        )
+    _refuse_towers(model)
     name = keys.text("quant_method", default="").lower().replace("_tensors", "-tensors")
+    if not name:
+        return model  # as vLLM takes it
     try:
         method = _method(model, name, keys)
     except Refused as refusal:
@@ -61,6 +60,17 @@ def quantised(model: ModelConfig, keys: Keys) -> ModelConfig:
             refused_at_config=str(refusal),
         )
         return replace(model, quantisation=facts)
+    return _stored(model, method)
+
+
+def quantised_online(model: ModelConfig, name: str) -> ModelConfig:
+    """An unquantised model that `--quantization` quantises while it loads."""
+    _refuse_towers(model)
+    stored = _stored(model, Online(name=name))
+    return replace(model, quantisation=stored.quantisation, loaded=stored)
+
+
+def _stored(model: ModelConfig, method: Method) -> ModelConfig:
     modules = Modules(model=model, method=method, names=names_of(model.architecture))
     try:
         return modules.quantised()
@@ -74,10 +84,14 @@ def _method(model: ModelConfig, name: str, keys: Keys) -> Method:
         gpt_oss = model.architecture == "GptOssForCausalLM"
         return Mxfp4(name="gpt_oss_mxfp4" if gpt_oss else "mxfp4")
     reader = READERS.get(name)
+    if name in DEPRECATED:
+        raise Refused(str((DEPRECATION, name)))
+    if name not in METHODS:
+        raise Refused(f"Unknown quantization method: {name}. Must be one of {list(METHODS)}.")
     if reader is None:
         raise CatalogError(
             subject=model.name,
-            problem=f"is quantised with {shortened(name or 'unknown')}, which is not modelled",
+            problem=f"is quantised with {shortened(name)}, which is not modelled",
             fix="ask for its unquantised twin with --as-bf16",
         )
     return reader(names_of(model.architecture).read(keys))
@@ -152,3 +166,12 @@ def _refuse_unused(model: ModelConfig) -> None:
                     problem=f"has a quantised {name}, which is not modelled",
                     fix="ask for its unquantised twin with --as-bf16",
                 )
+
+
+def _refuse_towers(model: ModelConfig) -> None:
+    if model.towers:
+        raise CatalogError(
+            subject=model.name,
+            problem="is quantised and has towers, whose quantisation is not modelled",
+            fix="ask for its unquantised twin with --as-bf16",
+        )

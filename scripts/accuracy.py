@@ -3,7 +3,7 @@
     python scripts/accuracy.py [FILE] [CONFIGS]
 
 FILE holds a JSON line for each launch, CONFIGS the model configs they name (`configs` beside FILE
-unless given). Exits with 1 if a bound is missed.
+unless given). Exits with 1 if a bound is missed, with 2 if the file cannot be read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "scripts" / "site"))
 
+from fit import held_out  # noqa: E402  # found by the line above
 from launches import FOLDER, read  # noqa: E402  # found by the line above
 from scores import Score, Summary, judged  # noqa: E402
 from vllm_parallel.units import GIB  # noqa: E402
@@ -26,7 +27,12 @@ def main(words: list[str]) -> int:
     """Print every row and the summary; 1 if a bound is missed."""
     path = Path(words[0]) if words else FOLDER / "launches.jsonl"
     configs = Path(words[1]) if len(words) > 1 else path.with_name("configs")
-    rows = read(path, configs)
+    try:
+        rows = read(path, configs)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = error.__class__.__name__
+        print(f"FILE {path} cannot be read ({reason}): give JSON lines, one launch a line")
+        return 2
     scores, unread = judged(rows)
     print("weights GiB: computed, printed, error | blocks | pool: computed, measured, error | run")
     for one in scores:
@@ -37,7 +43,17 @@ def main(words: list[str]) -> int:
         print("no launch is judged")
         return 1
     print(f"judged: {len(scores)} of {len(rows)} rows")
+    if path.parent == FOLDER:
+        print(left_out(held_out([one.launch for one in scores])))
     return judge(Summary.of(scores))
+
+
+def left_out(scores: list[Score]) -> str:
+    """How pools come out for a model that the fit has not seen."""
+    errors = [(abs(one.pool_error), one.launch.id) for one in scores if one.pool_error is not None]
+    worst, name = max(errors)
+    mean = sum(error for error, _ in errors) / len(errors)
+    return f"pool of a model left out of the fit: off by {mean:.3%}, at most {worst:.3%} ({name})"
 
 
 def line(one: Score) -> str:

@@ -61,6 +61,17 @@ def test_rows_that_are_not_judged(tmp_path: Path, changes: dict[str, object], re
     assert rows == [Unread(id=ROW["id"], reason=reason)]
 
 
+@pytest.mark.parametrize("text", ["{", "[]", '{"id": 1}', "\x00"])
+def test_files_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(text, "utf-8")
+    assert accuracy.main([str(path)]) == 2
+    assert accuracy.main([str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().out.count("cannot be read") == 2
+
+
 def test_nothing_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, config="nowhere")
     assert accuracy.main([str(path)]) == 1

@@ -21,9 +21,10 @@ def _grouped(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
     """Source: vllm/model_executor/layers/linear.py, QKVParallelLinear (v0.32.0)."""
     query = Part(a.heads, a.head_dim, Split.TENSOR, "query heads")
     key = Part(a.kv_heads, a.head_dim, Split.KV_HEADS, "KV heads")
-    queries = (query, query) if a.output_gate else (query,)
+    gated = Part(a.heads, 2 * a.head_dim, Split.TENSOR, "query heads")  # a gate beside each head
     across = storage.across
-    rows, name = ((query,), "q_proj") if a.borrows_kv else ((*queries, key, key), "qkv_proj")
+    fused = (gated if a.output_gate else query, key, key)
+    rows, name = ((query,), "q_proj") if a.borrows_kv else (fused, "qkv_proj")
     weights = [
         *storage.linear(f"self_attn.{name}", rows, across, bias=a.qkv_bias),
         *storage.linear("self_attn.o_proj", across, (query,), bias=a.output_bias),

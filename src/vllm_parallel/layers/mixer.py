@@ -119,7 +119,8 @@ def _gated_delta_net(m: GatedDeltaNet, storage: Storage) -> list[Weight]:
     name, across = m.name, storage.across
     values, heads = _split(m.values), _split(m.value_heads, "value heads of the mixer")
     convolved = _split(2 * m.keys + m.values)
-    projected = (_split(2 * (m.keys + m.values)),)
+    apart = (_split(m.keys), _split(m.keys), _split(m.values), _split(m.values))
+    projected = (_split(2 * (m.keys + m.values)),) if m.interleaved else apart
     if m.separate_gates:
         linears = [
             *storage.linear(f"{name}.in_proj_qkvg", projected, across),
@@ -128,9 +129,11 @@ def _gated_delta_net(m: GatedDeltaNet, storage: Storage) -> list[Weight]:
         ]
         decay, norm, output = storage.dtype, "o_norm", "o_proj"
     else:
+        gates = Part(m.value_heads, 2, Split.TENSOR, heads.what)
+        rates = (gates,) if m.interleaved else (heads, heads)
         linears = [
             *storage.linear(f"{name}.in_proj_qkvz", projected, across),
-            *storage.linear(f"{name}.in_proj_ba", (heads, heads), across),
+            *storage.linear(f"{name}.in_proj_ba", rates, across),
         ]
         decay, norm, output = Dtype.FLOAT32, "norm", "out_proj"
     return [

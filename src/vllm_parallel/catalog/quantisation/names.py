@@ -66,11 +66,23 @@ FEED_FORWARD: Final = (
     ("mlp.shared_experts.", "feed_forward.shared_expert."),
     ("mlp.", "feed_forward."),
 )
-HEADLESS: Final = Names(head=False)  # logits come from the embedding's own module
+PLAIN_HEAD: Final = Names(head=False)  # or none but the embedding
 NAMES: Final = {
-    "CohereForCausalLM": HEADLESS,
-    "Cohere2ForCausalLM": HEADLESS,
-    "Gemma2ForCausalLM": HEADLESS,
+    **dict.fromkeys(
+        (
+            "CohereForCausalLM",
+            "Cohere2ForCausalLM",
+            "FalconH1ForCausalLM",
+            "FalconMambaForCausalLM",
+            "Gemma2ForCausalLM",
+            "JambaForCausalLM",
+            "Mamba2ForCausalLM",
+            "MambaForCausalLM",
+            "OPTForCausalLM",
+            "Qwen3NextForCausalLM",
+        ),
+        PLAIN_HEAD,
+    ),
     "MixtralForCausalLM": Names(
         renamed=(("mlp.", "block_sparse_moe."),),
         packed=tuple(QKV.items()),

@@ -70,6 +70,7 @@ WHOLE_ENDS: Final = ("Qwen3MoeForCausalLM", "MixtralForCausalLM", "GptOssForCaus
 COPIES_SHARED: Final = ("Deepseek", "GlmMoeDsa", "Llama4")
 COPIES_DENSE: Final = ("DeepseekV32", "GlmMoeDsa")
 FLOAT32_ROUTER: Final = ("Glm4MoeForCausalLM", "Glm4MoeLiteForCausalLM")
+WITHOUT_EPLB: Final = ("GptOssForCausalLM",)
 FLOAT32: Final = 4
 
 
@@ -249,6 +250,8 @@ def kv_heads_held(heads: int, tp: int) -> list[int]:
 def shares(c: Config, deployment: Deployment, piece: Piece) -> tuple[list[int], int]:
     """Units of a piece on each rank of a stage, and units of the whole piece."""
     layout, redundant = deployment.layout, deployment.settings.experts.redundant_experts
+    if c["architectures"][0] in WITHOUT_EPLB:
+        redundant = 0
     total = layout.dp * layout.pcp * layout.tp
     cut_experts = not layout.expert_parallel or total == 1
     whole_copies = (

@@ -266,6 +266,7 @@ def test_nemotron_nas() -> None:
         ("SmolLM3", {"pad_token_id": 1000}, "pads with token 1000 of 1000"),
         ("GPTNeoX", {"num_key_value_heads": 4}, "which GPT-NeoX has not"),
         ("MiniMaxM2", {}, "lacks 'rotary_dim'"),
+        ("MiniMaxM2", {"model_max_length": 5000}, "more tokens than it has positions"),
         ("Afmoe", {}, "lacks 'score_func'"),
         ("Dbrx", {"tie_word_embeddings": True}, "ties its embeddings"),
         ("OPT", {"word_embed_proj_dim": 64}, "embeddings of another width"),

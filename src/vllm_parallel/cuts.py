@@ -31,7 +31,7 @@ def cut_of(deployment: Deployment, rank: Rank) -> Cut:
         query_slices=queries,
         expert_slices=layout.expert_width if local is None else 1,
         local_experts=local,
-        redundant_experts=deployment.settings.experts.redundant_experts,
+        redundant_experts=deployment.redundant_experts,
         copies_shared=shared,
         copies_dense=shared and layout.pp == 1,
         copies_towers=dealt,
@@ -47,7 +47,7 @@ def local_experts(deployment: Deployment, rank: Rank) -> int | None:
     layout, experts = deployment.layout, deployment.model.experts
     if experts is None or not layout.expert_parallel or layout.expert_width == 1:
         return None
-    physical = experts.count + deployment.settings.experts.redundant_experts
+    physical = experts.count + deployment.redundant_experts
     return experts_on(physical, layout.expert_width, rank.expert_rank(layout))
 
 

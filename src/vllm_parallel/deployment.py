@@ -242,6 +242,11 @@ class Deployment:
         return supported and layout.expert_parallel and layout.tp > 1 and layout.dp > 1
 
     @property
+    def redundant_experts(self) -> int:
+        """Copies of experts that each layer holds for EPLB to move about."""
+        return self.settings.experts.redundant_experts if self.model.traits.eplb else 0
+
+    @property
     def dcp_comm_backend(self) -> str:
         """How DCP ranks combine: as asked, else the family's choice.
 

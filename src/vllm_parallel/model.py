@@ -200,6 +200,8 @@ class Traits:
     world_divides_experts: bool = False  # asserts intermediate % (tp * pp * ...) == 0
     pipeline: bool = True
     sparse_attention: bool = False  # selects keys with an indexer (DSA)
+    eplb: bool = True  # False: its experts are built without, whatever the flag says
+    refuses_redundant_experts: bool = False
     no_float16: str | None = None  # the model type that vLLM refuses to run in float16
     window_from: int | None = None  # refuses windows on some layers only, from this one on
 

@@ -216,6 +216,22 @@ BUILD_CASES: Final = (
         fix="use a --tensor-parallel-size of at most 4",
     ),
     Case(
+        rule="redundant-experts-refused",
+        model=load_model({"architectures": ["ExaoneMoEForCausalLM"], "dtype": "bfloat16"}),
+        fails={
+            "dp": 2,
+            "ep": True,
+            "enable_eplb": True,
+            "eplb_config": {"num_redundant_experts": 2},
+        },
+        passes=(
+            {"dp": 2, "ep": True, "enable_eplb": True},
+            {"dp": 3, "ep": True, "enable_eplb": True},
+        ),
+        says="Redundant experts are only supported with EPLB.",
+        fix="drop num_redundant_experts: the experts of the given config are built without EPLB",
+    ),
+    Case(
         rule="eplb-even-experts",
         model="mixtral-8x7b",
         fails={"dp": 3, "ep": True, "enable_eplb": True},

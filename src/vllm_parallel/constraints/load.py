@@ -104,7 +104,7 @@ def lacks_prefill(d: Deployment) -> bool:
 def physical_experts(d: Deployment) -> int:
     """Experts of a layer, redundant ones included."""
     experts = d.model.experts
-    return (experts.count if experts else 0) + d.settings.experts.redundant_experts
+    return (experts.count if experts else 0) + d.redundant_experts
 
 
 def interleave(d: Deployment) -> int:
@@ -331,16 +331,28 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         known=Known.RECORDED,
     ),
     load_rule(
+        name="redundant-experts-refused",
+        broken=lambda d: (
+            d.model.traits.refuses_redundant_experts and d.settings.experts.redundant_experts > 0
+        ),
+        says="Redundant experts are only supported with EPLB.",
+        fix="drop num_redundant_experts: the experts of {model.name} are built without EPLB",
+        source="vllm/model_executor/layers/fused_moe/layer.py, FusedMoEFactory",
+        known=Known.RECORDED,
+    ),
+    load_rule(
         name="eplb-even-experts",
         broken=lambda d: (
-            d.settings.experts.eplb and physical_experts(d) % d.layout.expert_width != 0
+            d.settings.experts.eplb
+            and d.model.traits.eplb
+            and physical_experts(d) % d.layout.expert_width != 0
         ),
         says="EPLB currently only supports even distribution of experts across ranks. Got "
         "{options} experts and {layout.expert_width} EP ranks.",
         options=physical_experts,
         fix="add redundant experts until {layout.expert_width} divides their number",
         source="vllm/model_executor/layers/fused_moe/layer.py, FusedMoEFactory",
-        known=Known.RAISED,
+        known=Known.RECORDED,
     ),
     bare_assert(
         name="expert-width-divides",

@@ -16,7 +16,7 @@ from vllm_parallel.catalog.families.common import (
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.dtype import Dtype
-from vllm_parallel.model import Block, Experts, ModelConfig
+from vllm_parallel.model import Block, Experts, ModelConfig, Traits
 
 # The config class is the model's own; vLLM dies of those that are missing.
 READ: Final = (
@@ -66,4 +66,4 @@ def read_bailing(keys: Keys) -> ModelConfig:
     partial = keys.number("partial_rotary_factor", default=1.0)
     share = partial if rotated is None else rotated / head
     plain = keys.without("partial_rotary_factor")
-    return whole_model(keys, blocks, read_rotary(plain, head, partial=share))
+    return whole_model(keys, blocks, read_rotary(plain, head, partial=share), Traits(eplb=False))

@@ -76,7 +76,7 @@ def read_exaone_moe(keys: Keys) -> ModelConfig:
         Block(attention=replace(attention, window=window), mlp=experts if moe else dense)
         for window, moe in zip(_own_windows(keys), _sparse(keys), strict=True)
     ]
-    traits = Traits(experts_at_least_tp=True)
+    traits = Traits(experts_at_least_tp=True, eplb=False, refuses_redundant_experts=True)
     return whole_model(keys, blocks, read_rotary(keys, attention.head_dim), traits)
 
 

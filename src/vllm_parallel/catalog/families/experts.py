@@ -86,7 +86,7 @@ def read_qwen2_moe(keys: Keys) -> ModelConfig:
     )
     mlps = [dense_or(keys, experts, moe=moe) for moe in _sparse_steps(keys)]
     blocks = [Block(attention=attention, mlp=mlp, names=SHARED_EXPERT) for mlp in mlps]
-    traits = Traits(whole_ends=True, experts_at_least_tp=True)
+    traits = Traits(whole_ends=True, experts_at_least_tp=True, eplb=False)
     return whole_model(keys, blocks, read_rotary(keys, attention.head_dim), traits)
 
 

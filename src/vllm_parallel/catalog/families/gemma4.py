@@ -75,7 +75,7 @@ def read_gemma4(keys: Keys) -> ModelConfig:
     blocks = [
         _block(keys, attention, _mlp(keys, wide=attention.borrows_kv)) for attention in attentions
     ]
-    model = whole_model(keys, blocks, tables, Traits(whole_ends=True))
+    model = whole_model(keys, blocks, tables, Traits(whole_ends=True, eplb=False))
     return replace(model, ends=_ends(keys))
 
 

@@ -102,7 +102,7 @@ def _sparse(keys: Keys, shared: int) -> ModelConfig:
         shared_intermediate=shared,
     )
     block = Block(attention=None, mlp=experts, names=SHARED_MLP if shared else ())
-    return _model(keys, attention, block, Traits(whole_ends=True))
+    return _model(keys, attention, block, Traits(whole_ends=True, eplb=False))
 
 
 def _model(

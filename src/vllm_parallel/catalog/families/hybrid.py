@@ -56,7 +56,11 @@ def read_gpt_oss(keys: Keys) -> ModelConfig:
     table = read_yarn(rope.without("partial_rotary_factor"), full.head_dim)
     table = replace(table, dtype=Dtype.FLOAT32)
     traits = Traits(
-        ties=False, whole_ends=True, sequence_parallel_experts=True, world_divides_experts=True
+        ties=False,
+        whole_ends=True,
+        sequence_parallel_experts=True,
+        world_divides_experts=True,
+        eplb=False,
     )
     return whole_model(keys, blocks, table, traits)
 

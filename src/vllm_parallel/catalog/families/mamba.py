@@ -120,7 +120,7 @@ def read_granite_hybrid(keys: Keys) -> ModelConfig:
     blocks = [kinds[word] for word in per_layer(keys, "layer_types")]
     refuse_no_attention(keys, blocks)
     rotary = read_rotary(keys, attention.head_dim) if rotates else ()
-    return whole_model(keys, blocks, rotary, Traits(whole_ends=True))
+    return whole_model(keys, blocks, rotary, Traits(whole_ends=True, eplb=False))
 
 
 def _granite_mlp(keys: Keys) -> Mlp | None:
@@ -161,7 +161,7 @@ def read_jamba(keys: Keys) -> ModelConfig:
         for n in range(layer_count(keys))
     ]
     refuse_no_attention(keys, blocks)
-    return whole_model(keys, blocks, (), Traits(ties=False, whole_ends=True))
+    return whole_model(keys, blocks, (), Traits(ties=False, whole_ends=True, eplb=False))
 
 
 def _jamba_mixer(keys: Keys) -> Mamba1:

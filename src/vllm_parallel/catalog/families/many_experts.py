@@ -19,7 +19,7 @@ from vllm_parallel.catalog.families.common import (
 )
 from vllm_parallel.catalog.families.llama_like import alike
 from vllm_parallel.catalog.keys import JsonObject, Keys
-from vllm_parallel.catalog.rope import read_rotary
+from vllm_parallel.catalog.rope import read_context, read_rotary
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends, Extra, Over
@@ -122,7 +122,7 @@ def read_olmoe(keys: Keys) -> ModelConfig:
         per_token=keys.size("num_experts_per_tok"),
         intermediate=keys.size("intermediate_size"),
     )
-    traits = Traits(ties=False, whole_ends=True)
+    traits = Traits(ties=False, whole_ends=True, eplb=False)
     return alike(keys, Block(attention=attention, mlp=experts), traits)
 
 
@@ -146,8 +146,14 @@ def read_minimax_m2(keys: Keys) -> ModelConfig:
         router_dtype=Dtype.FLOAT32,
         correction_bias=keys.flag("use_routing_bias"),
     )
-    traits = Traits(ties=False, experts_at_least_tp=True)
+    traits = Traits(ties=False, experts_at_least_tp=True, eplb=False)
     block = Block(attention=attention, mlp=experts)
+    if read_context(keys).tokens > keys.size("max_position_embeddings"):
+        raise CatalogError(
+            subject=keys.name,
+            problem="allows more tokens than it has positions",
+            fix="its table would grow with --max-model-len, which is not modelled",
+        )
     share = keys.size("rotary_dim") / attention.head_dim
     return alike(keys, block, traits, partial=share)
 
@@ -170,7 +176,7 @@ def read_phi_moe(keys: Keys) -> ModelConfig:
         intermediate=keys.size("intermediate_size"),
     )
     block = Block(attention=attention, mlp=experts, norm_bias=True)
-    model = alike(keys, block, Traits(ties=False, whole_ends=True))
+    model = alike(keys, block, Traits(ties=False, whole_ends=True, eplb=False))
     return replace(model, ends=Ends(norm_bias=True, head_bias=True))
 
 

@@ -118,6 +118,7 @@ def parts(question: Question, verdict: Verdict) -> dict[str, object]:
         "ranks": lambda: ranks_of(question) if reaches_memory(verdict) else None,
         "capacity": lambda: capacity_of(verdict),
         "collectives": lambda: collectives_of(question) if makes_config(verdict) else None,
+        "seconds": lambda: seconds_of(question) if reaches_memory(verdict) else None,
     }
     return {name: make() for name, make in makers.items() if name in question.ask}
 
@@ -157,6 +158,27 @@ def collectives_of(question: Question) -> list[dict[str, object]] | None:
     deployment = question.deployment
     step = read_step(question.step, deployment.layout)
     return exchange_rows(collectives(deployment, share(step, deployment.layout)))
+
+
+def seconds_of(question: Question) -> dict[str, object] | None:
+    """The price of the step on the rank that the others wait for.
+
+    None without a batch of an engine, and without a GPU whose rates are known.
+    """
+    gpu = question.deployment.cluster.gpu
+    if question.step is None or gpu is None:
+        return None
+    # As above.
+    from vllm_parallel.catalog.rates import load_rates, rated_gpus  # noqa: PLC0415
+    from vllm_parallel.collectives import EngineBatch  # noqa: PLC0415
+    from vllm_parallel.price import Pricer  # noqa: PLC0415
+    from vllm_parallel.steps import price_row, read_step  # noqa: PLC0415
+
+    step = read_step(question.step, question.deployment.layout)
+    if not isinstance(step, EngineBatch) or gpu.name not in rated_gpus():
+        return None
+    pricer = Pricer.of(question.deployment, load_rates(gpu.name))
+    return price_row(pricer.price(step).slowest)
 
 
 def groups_of(question: Question) -> dict[str, object] | None:

@@ -6,8 +6,9 @@ from enum import StrEnum
 
 
 class Provenance(StrEnum):
-    """Computed by this package, assumed by somebody, or measured on a machine."""
+    """Computed by this package, assumed, measured on a machine, or in a maker's datasheet."""
 
     COMPUTED = "computed"
     ASSUMED = "assumed"
     MEASURED = "measured"
+    DATASHEET = "datasheet"

@@ -10,6 +10,7 @@ from vllm_parallel.dtype import Dtype
 from vllm_parallel.engine import nearest
 from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.layout import Layout
+from vllm_parallel.price.step import PARTS, StepPrice
 
 Json = Mapping[str, object]
 OF_ENGINE: Final = ("prefill", "decode")
@@ -74,6 +75,12 @@ def exchange_rows(exchanges: tuple[Exchange, ...]) -> list[dict[str, object]]:
         for exchange in exchanges
         for call in exchange.calls
     ]
+
+
+def price_row(price: StepPrice) -> dict[str, object]:
+    """The seconds of each part, all together, and the part that binds."""
+    row: dict[str, object] = {part: getattr(price, part) for part in PARTS}
+    return row | {"total": price.total, "bound_by": price.bound_by}
 
 
 def _engine(step: Json) -> EngineBatch:

@@ -2,7 +2,7 @@
 
 from vllm_parallel.collectives.batch import Batch, EngineBatch
 from vllm_parallel.collectives.collective import Collective, Device, Kind
-from vllm_parallel.collectives.step import Exchange, collectives
+from vllm_parallel.collectives.step import Exchange, collectives, refuse_unmodelled, stage_calls
 
 __all__ = [
     "Batch",
@@ -12,4 +12,6 @@ __all__ = [
     "Exchange",
     "Kind",
     "collectives",
+    "refuse_unmodelled",
+    "stage_calls",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
 
 from vllm_parallel.collectives.attention import attention_calls
@@ -19,6 +18,7 @@ from vllm_parallel.errors import CatalogError
 from vllm_parallel.layout import Axis, Layout, pipeline_bounds
 from vllm_parallel.model import Block, Experts
 
+Counted = tuple[int, Collective]  # how often, and what
 GATHERING_BACKENDS: Final = ("allgather_reducescatter", "naive", "pplx")
 
 
@@ -49,8 +49,18 @@ def collectives(deployment: Deployment, batch: Batch) -> tuple[Exchange, ...]:
     """
     refuse_unmodelled(deployment)
     layout = deployment.layout
-    callers = (Caller(deployment=deployment, batch=batch, stage=n) for n in range(layout.pp))
-    return tuple(Exchange(stage=c.stage, calls=_merged(_calls(c), layout)) for c in callers)
+    stages = range(layout.pp)
+    return tuple(
+        Exchange(stage=n, calls=_merged(stage_calls(deployment, batch, n))) for n in stages
+    )
+
+
+def stage_calls(deployment: Deployment, batch: Batch, stage: int) -> Iterator[Counted]:
+    """The calls of one rank of a stage as they come, each with how often; equal ones apart."""
+    caller = Caller(deployment=deployment, batch=batch, stage=stage)
+    for count, call in _calls(caller):
+        if call.bytes and width(deployment.layout, call.group) > 1:
+            yield count, call
 
 
 def refuse_unmodelled(deployment: Deployment) -> None:
@@ -75,17 +85,18 @@ def refuse_unmodelled(deployment: Deployment) -> None:
             )
 
 
-def _calls(caller: Caller) -> Iterator[Collective]:
+def _calls(caller: Caller) -> Iterator[Counted]:
     model, layout = caller.deployment.model, caller.deployment.layout
-    yield from before_layers(caller)
     start, stop = pipeline_bounds(model.layers, layout.pp)[caller.stage : caller.stage + 2]
-    blocks = [model.kinds[kind] for kind in model.pattern[start:stop]]
+    pattern = model.pattern[start:stop]
+    yield from ((1, call) for call in before_layers(caller))
     if splits_tokens(caller) and model.traits.stays_split and layout.pp == 1:
-        yield from _stays_split(blocks, caller)
+        blocks = [model.kinds[kind] for kind in pattern]
+        yield from ((1, call) for call in _stays_split(blocks, caller))
     else:
-        for kind, count in Counter(blocks).items():
-            yield from (replace(call, count=count) for call in _layer(kind, caller))
-    yield from after_layers(caller)
+        for kind, count in Counter(pattern).items():
+            yield from ((count, call) for call in _layer(model.kinds[kind], caller))
+    yield from ((1, call) for call in after_layers(caller))
 
 
 def _layer(block: Block, caller: Caller) -> Iterator[Collective]:
@@ -140,24 +151,26 @@ def _stays_split(blocks: Iterable[Block], caller: Caller) -> Iterator[Collective
         yield together
 
 
-def _merged(calls: Iterable[Collective], layout: Layout) -> tuple[Collective, ...]:
-    """Equal calls as one with their count, without those that move nothing."""
+def _merged(calls: Iterable[Counted]) -> tuple[Collective, ...]:
+    """Equal calls as one with their count."""
     counts: Counter[Collective] = Counter()
-    for call in calls:
-        if call.bytes and width(layout, call.group) > 1:
-            counts[replace(call, count=1)] += call.count
+    for count, call in calls:
+        counts[call] += count
     return tuple(replace(call, count=count) for call, count in counts.items())
 
 
-@lru_cache(maxsize=1024)
 def width(layout: Layout, axis: Axis) -> int:
     """Ranks of a group on this axis."""
-    widths = {
-        Axis.TP: layout.tp,
-        Axis.PP: layout.pp,
-        Axis.DP: layout.dp,
-        Axis.PCP: layout.pcp,
-        Axis.DCP: layout.dcp,
-        Axis.EP: layout.expert_width,
-    }
-    return widths[axis]
+    match axis:
+        case Axis.TP:
+            return layout.tp
+        case Axis.PP:
+            return layout.pp
+        case Axis.DP:
+            return layout.dp
+        case Axis.PCP:
+            return layout.pcp
+        case Axis.DCP:
+            return layout.dcp
+        case Axis.EP:
+            return layout.expert_width

@@ -365,6 +365,16 @@ def test_stages_without_attention() -> None:
     assert (pool.num_blocks, pool.tokens) == (30_517, 2_136_711)
 
 
+def test_states_of_stages_are_dealt_together() -> None:
+    """Jamba at pp 3 in blocks of 128: the middle stage has mixers alone, padded like the others."""
+    model = replace(jamba(), pattern=jamba().pattern[:16])
+    settings = replace(AUTO, block_size=128, caches=CacheSettings(mamba_cache_dtype="float16"))
+    cache = cache_of(model, settings, Layout(tp=2, pp=3))
+    counts = Counter(str(group[3]) for group in groups_of(cache))
+    assert counts == {"[1, 1, 0]": 3, "[1, 0, 1]": 2, "[0, 1, 1]": 3}
+    assert [cache.block_bytes(stage) for stage in range(3)] == [262_144] * 3
+
+
 def shared() -> ModelConfig:
     """Gemma 4's kind: wide full layers, windows, and ten layers that read others' caches."""
     full, window = heads(4, 512), heads(4, 256, 512)

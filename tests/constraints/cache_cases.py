@@ -61,6 +61,15 @@ CACHE_LOAD_CASES: Final = (
         )
     ),
     Case(
+        rule="turboquant-without-chunks",
+        model="llama-4-maverick",
+        fails={"kv_cache_dtype": "turboquant_k8v4", "tp": 8},
+        passes=({"kv_cache_dtype": "fp8", "tp": 8}, {"tp": 8}),
+        says="Unknown TurboQuant cache dtype: 'auto'. Valid presets: turboquant_k8v4, "
+        "turboquant_4bit_nc, turboquant_k3v4_nc, turboquant_3bit_nc",
+        fix="use another --kv-cache-dtype: llama-4-maverick has chunked layers at its ends",
+    ),
+    Case(
         rule="shared-cache-on-its-stage",
         model=with_windows(borrows=True),
         fails={"pp": 12},  # the last stage has layers 44 to 47, which read layers 42 and 43

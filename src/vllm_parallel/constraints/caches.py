@@ -11,11 +11,13 @@ from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import UnevenSplitError
 from vllm_parallel.kv import KvGroup, KvPlan
+from vllm_parallel.kv.backends import TURBOQUANT
 from vllm_parallel.kv.choice import choose
 from vllm_parallel.kv.layers import need_of
 from vllm_parallel.kv.memory import remembered
 from vllm_parallel.kv.paging import DEFAULT_BLOCK
-from vllm_parallel.kv.words import cache_word, skipped_layers
+from vllm_parallel.kv.plan import slots_of
+from vllm_parallel.kv.words import cache_word
 from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import Attention, GroupedQueryAttention
 
@@ -36,15 +38,26 @@ def without_backend(d: Deployment) -> Attention | None:
 
     Without a named GPU only the cache dtype is held against Hopper's.
     """
-    words = {cache_word(d), "auto"} if skipped_layers(d) else {cache_word(d)}
-    for attention in d.model.attentions:
-        for word in words:
-            need = need_of(attention, d, word)
-            if d.cluster.gpu is None:
-                need = need._replace(dtype=Dtype.BFLOAT16)
-            if choose(need) is None:
-                return attention
+    slots, numbers = slots_of(d)
+    for number in dict.fromkeys(numbers):
+        block, skipped = slots[number]
+        if block.attention is None:
+            continue
+        need = need_of(block.attention, d, "auto" if skipped else cache_word(d))
+        if d.cluster.gpu is None:
+            need = need._replace(dtype=Dtype.BFLOAT16)
+        if choose(need) is None:
+            return block.attention
     return None
+
+
+def chunks_in_turboquant(d: Deployment) -> bool:
+    """Whether TurboQuant's back end is given a chunked layer that is left out of it."""
+    if cache_word(d) not in TURBOQUANT or not any(a.chunk for a in d.model.grouped):
+        return False
+    slots, numbers = slots_of(d)
+    left_out = [slots[number][0].attention for number in set(numbers) if slots[number][1]]
+    return any(isinstance(a, GroupedQueryAttention) and a.chunk is not None for a in left_out)
 
 
 def what_has_none(d: Deployment) -> Without | None:
@@ -137,6 +150,15 @@ BACKEND_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source="vllm/platforms/cuda.py, get_attn_backend_cls",
         known=Known.RAISED,
         bare=True,
+    ),
+    load_rule(
+        name="turboquant-without-chunks",
+        broken=chunks_in_turboquant,
+        says="Unknown TurboQuant cache dtype: 'auto'. Valid presets: turboquant_k8v4, "
+        "turboquant_4bit_nc, turboquant_k3v4_nc, turboquant_3bit_nc",
+        fix="use another --kv-cache-dtype: {model.name} has chunked layers at its ends",
+        source="vllm/model_executor/layers/attention/chunked_local_attention.py",
+        known=Known.RAISED,
     ),
     load_rule(
         name="shared-cache-on-its-stage",

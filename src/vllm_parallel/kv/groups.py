@@ -108,7 +108,7 @@ def on_one_page(buckets: Buckets) -> Buckets | None:
         if enlarged is None:
             return None
         found[enlarged] += layers
-    return found
+    return {spec: sorted(layers) for spec, layers in found.items()}
 
 
 def in_equal_hands(buckets: Buckets) -> tuple[KvGroup, ...]:

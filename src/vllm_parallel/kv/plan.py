@@ -59,7 +59,7 @@ class KvPlan:
 
 @remembered
 def _plan(deployment: Deployment) -> KvPlan:
-    slots, numbers = _slots(deployment)
+    slots, numbers = slots_of(deployment)
     bounds = tuple(pipeline_bounds(len(numbers), deployment.layout.pp))
     forms: dict[Form, int] = {}
     known: dict[tuple[int, ...], tuple[Paging, dict[int, int]]] = {}
@@ -86,7 +86,7 @@ def _plan(deployment: Deployment) -> KvPlan:
     )
 
 
-def _slots(deployment: Deployment) -> tuple[list[Slot], tuple[int, ...]]:
+def slots_of(deployment: Deployment) -> tuple[list[Slot], tuple[int, ...]]:
     """The kinds of layer, and the kind of each layer; left-out layers are kinds of their own."""
     model, skipped = deployment.model, skipped_layers(deployment)
     slots = [(block, False) for block in model.kinds]

@@ -11,7 +11,7 @@ import pytest
 
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Cluster
-from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.deployment import Deployment, ExpertSettings, Settings
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.kv import KvCache, KvGroup, KvKind, KvSpec
@@ -339,6 +339,12 @@ def test_batches_in_flight() -> None:
         assert deployment.in_flight_tokens == (pp + 1) * 100
         waiting = replace(settings, async_scheduling=False)
         assert replace(deployment, settings=waiting).in_flight_tokens == pp * 100
+        for method, ahead in (("ngram", 0), ("ngram_gpu", 1), ("eagle", 1), ("suffix", 0)):
+            drafting = replace(settings, speculative_method=method)
+            found = replace(deployment, settings=drafting).in_flight_tokens
+            assert found == (pp + ahead) * 100, method
+        older = replace(settings, experts=ExpertSettings(dual_batch_overlap=True))
+        assert replace(deployment, settings=older).in_flight_tokens == 200  # with or without stages
     for gpu, batch in (("h100-80gb", 8192), ("a100-80gb", 2048), ("b200", 16384), ("l40s", 2048)):
         deployment = Deployment(model=model, layout=Layout(), cluster=Cluster(gpu=load_gpu(gpu)))
         assert deployment.max_num_batched_tokens == batch

@@ -28,7 +28,8 @@ SEQUENCES: Final = 256  # --max-num-seqs on small GPUs and A100
 SEQUENCES_70_GIB: Final = 1024
 HOPPER: Final = "90"
 BLACKWELL: Final = ("100", "103")
-STEPWISE_METHODS: Final = ("ngram", "suffix", "medusa", "mlp_speculator", "custom_class")
+V1_DRAFTS: Final = ("suffix", "medusa", "mlp_speculator", "custom_class")
+STEPWISE_METHODS: Final = ("ngram", *V1_DRAFTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,14 +298,26 @@ class Deployment:
         return min(default, self.max_num_batched_tokens)
 
     @property
+    def uses_v1_runner(self) -> bool:
+        """Whether vLLM falls back to its older model runner.
+
+        Source: vllm/config/vllm.py, _get_v2_model_runner_unsupported_features (v0.32.0)
+        """
+        launcher = self.settings.nodes.executor == "external_launcher" and self.layout.pp > 1
+        drafts = self.settings.speculative_method in V1_DRAFTS
+        return launcher or drafts or self.settings.experts.dual_batch_overlap
+
+    @property
     def in_flight_tokens(self) -> int:
         """Tokens scheduled and not yet settled: a batch on each stage, and one being scheduled.
 
-        Some ways to speculate wait for a step before they schedule the next.
+        Some ways to speculate wait for a step before they schedule the next, as the older runner
+        does where there are stages.
 
-        Source: vllm/config/vllm.py, max_in_flight_tokens and __post_init__ (v0.32.0)
+        Source: vllm/config/vllm.py, max_concurrent_batches and __post_init__ (v0.32.0)
         """
         waits = self.settings.speculative_method in STEPWISE_METHODS
+        waits = waits or (self.uses_v1_runner and self.layout.pp > 1)
         ahead = self.settings.async_scheduling and not waits
         return (self.layout.pp + ahead) * self.max_num_batched_tokens
 

@@ -13,7 +13,6 @@ VLLM: Final = "vllm/config/vllm.py"
 DBO_BACKENDS: Final = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 REMOVED_BACKENDS: Final = ("naive", "pplx")  # parse, then fall back
 EXECUTORS: Final = (None, "mp", "ray", "uni", "external_launcher")
-V1_DRAFTS: Final = ("suffix", "medusa", "mlp_speculator", "custom_class")
 PD_CONNECTORS: Final = (
     "NixlConnector",
     "NixlPullConnector",
@@ -42,16 +41,6 @@ def transfer_width(d: Deployment) -> int:
 def moonep(d: Deployment) -> bool:
     """Whether experts talk through MoonEP."""
     return d.settings.experts.all2all_backend == "moonep"
-
-
-def uses_v1_runner(d: Deployment) -> bool:
-    """Whether vLLM falls back to its older model runner.
-
-    Source: vllm/config/vllm.py, _get_v2_model_runner_unsupported_features (v0.32.0)
-    """
-    launcher = d.settings.nodes.executor == "external_launcher" and d.layout.pp > 1
-    drafts = d.settings.speculative_method in V1_DRAFTS
-    return launcher or drafts or d.settings.experts.dual_batch_overlap
 
 
 def routed(test: Test) -> Test:
@@ -94,7 +83,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     config_rule(
         name="pcp-needs-v2-runner",
-        broken=lambda d: uses_v1_runner(d) and d.layout.pcp > 1,
+        broken=lambda d: d.uses_v1_runner and d.layout.pcp > 1,
         says="Model Runner V1 does not support: prefill context parallel",
         fix="drop what the V2 runner cannot do, --enable-dbo or the external launcher with "
         "pipeline stages, or use -pcp 1",
@@ -144,7 +133,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     routed_rule(
         name="routed-experts-need-v2-runner",
-        broken=routed(uses_v1_runner),
+        broken=routed(lambda d: d.uses_v1_runner),
         says="AuxOutput Connector requires Model Runner V2; set VLLM_USE_V2_MODEL_RUNNER=1.",
         fix="drop --enable-dbo, or the external launcher with pipeline stages",
         known=Known.RECORDED,

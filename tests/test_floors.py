@@ -26,7 +26,7 @@ FLOOR_NAMES: Final = (
     "cuts",
     "kv",
     "constraints shard",
-    "collectives overhead",
+    "adapters collectives overhead",
     "ledger",
     "price",
     "verdict search",

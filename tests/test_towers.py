@@ -11,6 +11,7 @@ from tests.test_families import BARE, Config
 from vllm_parallel.answers import Question
 from vllm_parallel.catalog import load_model
 from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.dtype import Dtype
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.shard import Shard
@@ -162,3 +163,11 @@ def test_limits_as_numbers_and_as_objects() -> None:
         assert Question.of(asked).deployment.settings.image_limit == 0
     asked = {"model": "llama-3.1-8b", "args": {"limit_mm_per_prompt": {"image": {"width": 512}}}}
     assert Question.of(asked).deployment.settings.image_limit is None
+
+
+def test_the_outer_dtype_wins() -> None:
+    """Asked: the text part's is looked at only where the whole config has none."""
+    inner = TEXT | {"torch_dtype": "float16"}
+    for outer, dtype in (({}, Dtype.BFLOAT16), ({"torch_dtype": None}, Dtype.FLOAT16)):
+        model = load_model(joined("Llava", SIGLIP, text_config=inner, **outer))
+        assert model.dtype is dtype

@@ -125,6 +125,14 @@ class Settings:
     prefix_caching: bool | None = None
     chunked_prefill: bool = True
     lora: bool = False
+    max_loras: int = 1
+    max_lora_rank: int = 16
+    max_cpu_loras: int | None = None
+    fully_sharded_loras: bool = False
+    lora_dtype: str = "auto"
+    lora_target_modules: tuple[str, ...] | None = None
+    mixed_moe_loras: bool = False
+    moe_shared_loras: bool = False
     enforce_eager: bool = False
     speculative_method: str | None = None
     speculative_tokens: int | None = None

@@ -17,7 +17,8 @@ from vllm_parallel.term import RELEASE, Span, Term
 CURRENT: Final = COEFFICIENTS[RELEASE]
 COPIES: Final = "vllm/model_executor/layers/attention/mla_attention.py"
 LOADED: Final = (
-    "weights", "buffers", "copies after loading", "repacked experts", "allocator rounding",
+    "weights", "buffers", "copies after loading", "repacked experts", "adapters",
+    "allocator rounding",
 )  # fmt: skip
 
 
@@ -53,6 +54,7 @@ class Ledger:
             )
             for name, amount, source in held
         )
+        terms = (*terms, *_adapters(shard, known))
         return cls(shard=shard, terms=(*terms, *overhead_terms(shard, known)))
 
     @property
@@ -78,6 +80,23 @@ class Ledger:
     def used_bytes(self) -> int:
         """All terms together."""
         return sum(term.bytes for term in self.terms)
+
+
+def _adapters(shard: Shard, known: Coefficients) -> tuple[Term, ...]:
+    """The line of LoRA adapters, where there are any."""
+    if not shard.deployment.settings.lora:
+        return ()
+    from vllm_parallel.adapters import adapter_bytes  # noqa: PLC0415  # few deployments have any
+
+    return (
+        Term(
+            name="adapters",
+            bytes=adapter_bytes(shard),
+            provenance=Provenance.COMPUTED,
+            source="vllm/lora/layers/",
+            release=known.release,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

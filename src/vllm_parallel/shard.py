@@ -143,10 +143,6 @@ def _refuse_unsized(deployment: Deployment) -> None:
     settings, quantisation = deployment.settings, deployment.model.quantisation
     if quantisation is not None:
         _refuse_unknown_layouts(deployment, quantisation)
-    if settings.lora:
-        raise CatalogError(
-            subject="--enable-lora", problem="adds weights that are not modelled", fix="drop it"
-        )
     if settings.speculative_method not in (None, "ngram"):
         raise CatalogError(
             subject=f"speculative method {settings.speculative_method!r}",

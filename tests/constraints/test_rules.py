@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from tests.constraints.adapter_cases import ADAPTER_CONFIG_CASES, ADAPTER_LOAD_CASES
 from tests.constraints.asked import Case, deployed
 from tests.constraints.bounds_cases import BOUNDS_CASES
 from tests.constraints.cache_cases import CACHE_CONFIG_CASES, CACHE_LOAD_CASES
@@ -34,6 +35,7 @@ TABLES: Final = {
         *MIXER_CONFIG_CASES,
         *QUANTISED_CONFIG_CASES,
         *CACHE_CONFIG_CASES,
+        *ADAPTER_CONFIG_CASES,
     ),
     Stage.LOAD: (
         *BUILD_CASES,
@@ -41,6 +43,7 @@ TABLES: Final = {
         *MIXER_LOAD_CASES,
         *QUANTISED_LOAD_CASES,
         *CACHE_LOAD_CASES,
+        *ADAPTER_LOAD_CASES,
     ),
 }
 CASES: Final = [case for table in TABLES.values() for case in table]
@@ -74,7 +77,8 @@ def test_every_rule_says_how_it_is_known() -> None:
 # vLLM dies of an assert or of an accident without a sentence of its own, or of one too long.
 BARE: Final = {
     "attention-backend", "dcp-without-windows", "expert-width-divides", "experts-unbuildable",
-    "halved-groups", "kv-heads-divide-by-tp", "packed-experts-kernel", "packed-kernel",
+    "halved-groups", "kv-heads-divide-by-tp", "lora-without-split-tokens",
+    "packed-experts-kernel", "packed-kernel",
     "mixer-divides-by-tp", "mla-prefill-dimensions", "mlp-divides-by-tp", "pcp-attention-backend",
     "redundant-experts-cap", "shared-cache-on-its-stage", "sparse-block-size",
     "stages-at-most-layers", "world-divides-experts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from vllm_parallel.constraints.adapters import ADAPTER_BOUNDS, ADAPTER_RULES
 from vllm_parallel.constraints.attention import MODEL_RULES
 from vllm_parallel.constraints.bounds import (
     CACHE_BOUNDS,
@@ -48,7 +49,7 @@ BEFORE_SCHEDULER: Final[Rules] = (
     *PARALLEL_RULES,
     *SPECULATIVE_BOUNDS,
 )
-SCHEDULER_RULES: Final[Rules] = (*SCHEDULER_BOUNDS, *KV_TRANSFER_BOUNDS)
+SCHEDULER_RULES: Final[Rules] = (*SCHEDULER_BOUNDS, *ADAPTER_BOUNDS, *KV_TRANSFER_BOUNDS)
 AFTER_MODEL: Final[Rules] = (
     *QUANTISED_CONFIG_RULES,
     *FEATURE_RULES,
@@ -56,6 +57,7 @@ AFTER_MODEL: Final[Rules] = (
     *HEADLESS_RULES,
     *LOAD_RULES,
     *QUANTISED_LOAD_RULES,
+    *ADAPTER_RULES,
 )
 EARLY_RULES: Final[Rules] = (*BEFORE_SCHEDULER, *SCHEDULER_RULES, *MODEL_RULES, *AFTER_MODEL)
 # A draft is held against the layout as soon as it is read: config/speculative.py, __post_init__.

@@ -53,6 +53,14 @@ FIELDS: Final[dict[str, tuple[str, str, type]]] = {
     "max_logprobs": ("settings", "max_logprobs", int),
     "async_scheduling": ("settings", "async_scheduling", bool),
     "enable_lora": ("settings", "lora", bool),
+    "max_loras": ("settings", "max_loras", int),
+    "max_lora_rank": ("settings", "max_lora_rank", int),
+    "max_cpu_loras": ("settings", "max_cpu_loras", int),
+    "fully_sharded_loras": ("settings", "fully_sharded_loras", bool),
+    "lora_dtype": ("settings", "lora_dtype", str),
+    "lora_target_modules": ("settings", "lora_target_modules", tuple),
+    "enable_mixed_moe_lora_format": ("settings", "mixed_moe_loras", bool),
+    "enable_moe_shared_loras": ("settings", "moe_shared_loras", bool),
     "language_model_only": ("settings", "language_model_only", bool),
     "mm_encoder_tp_mode": ("settings", "mm_encoder_tp_mode", str),
     "enforce_eager": ("settings", "enforce_eager", bool),
@@ -112,10 +120,10 @@ UNMODELLED: Final = frozenset(
     """
     allow_deprecated_quantization attention_backend attention_config compilation_config
     cpu_offload_gb cpu_offload_params diffusion_config disable_sliding_window enable_hc_sp
-    engram_config hf_overrides kv_offloading_size kv_sharing_fast_prefill mm_encoder_only
-    mamba_config model_class_overrides offload_backend offload_group_size offload_num_in_group
-    offload_params offload_prefetch_step quantization_config spec_method spec_model spec_tokens
-    swa_bounded_replay ubatch_size video_pruning_rate
+    enable_tower_connector_lora engram_config hf_overrides kv_offloading_size
+    kv_sharing_fast_prefill mm_encoder_only mamba_config model_class_overrides offload_backend
+    offload_group_size offload_num_in_group offload_params offload_prefetch_step quantization_config
+    spec_method spec_model spec_tokens swa_bounded_replay ubatch_size video_pruning_rate
     """.split()
 )
 NOUNS: Final = {
@@ -215,6 +223,10 @@ def _place(name: str, value: object, fields: dict[str, dict[str, object]]) -> No
 
 
 def _typed(name: str, value: object, kind: type) -> object:
+    if kind is tuple:
+        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise _wrong(name, value, "a list of strings")
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         if -MAX_NUMBER < value < MAX_NUMBER:
             return float(value)

@@ -152,6 +152,13 @@ def with_states() -> ModelConfig:
     return replace(plain, kinds=tuple(replace(kind, mixer=mixer) for kind in plain.kinds))
 
 
+def with_idle_layers(*, mixers: bool) -> ModelConfig:
+    """The dense model, its last 24 layers an MLP alone."""
+    plain = with_states() if mixers else llama("idle")
+    idle = replace(plain.kinds[0], attention=None, mixer=None)
+    return replace(plain, kinds=(plain.kinds[0], idle), pattern=(0,) * 24 + (1,) * 24)
+
+
 def with_windows(*, borrows: bool = False) -> ModelConfig:
     """The dense model, every second layer windowed; the last four may read others' caches."""
     plain = llama("with-windows")

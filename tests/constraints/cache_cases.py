@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.constraints.asked import Case, with_states, with_windows
+from tests.constraints.asked import Case, with_idle_layers, with_states, with_windows
 
 STATES: Final = with_states()
+NO_PAGE_SIZE: Final = (
+    "KV cache layout LBNHC cannot express this model's mixed page sizes ([]); a backend should "
+    "declare block-outermost supported layouts (e.g. BLHNC), or set VLLM_KV_CACHE_LAYOUT=BLHNC."
+)
 
 CACHE_CONFIG_CASES: Final = (
     Case(
@@ -77,6 +81,17 @@ CACHE_LOAD_CASES: Final = (
         says="Specified KV sharing target layer for model.layers.44.self_attn.attn is not valid: "
         "target layer model.layers.42.self_attn.attn is not a valid Attention layer in the model.",
         fix="use fewer pipeline stages: layer 44 reads the cache of layer 42",
+    ),
+    *(
+        Case(
+            rule="stages-with-caches",
+            model=with_idle_layers(mixers=mixers),
+            fails={"pp": 2},
+            passes=({"pp": 1}, {"tp": 2}),
+            says=says,
+            fix="use fewer pipeline stages, so that each has a layer with a cache",
+        )
+        for mixers, says in ((False, "integer division or modulo by zero"), (True, NO_PAGE_SIZE))
     ),
     Case(
         rule="caches-in-groups",

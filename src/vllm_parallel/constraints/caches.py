@@ -22,6 +22,10 @@ from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import Attention, GroupedQueryAttention
 
 VLLM: Final = "vllm/config/vllm.py"
+NO_PAGE_SIZE: Final = (
+    "KV cache layout LBNHC cannot express this model's mixed page sizes ([]); a backend should "
+    "declare block-outermost supported layouts (e.g. BLHNC), or set VLLM_KV_CACHE_LAYOUT=BLHNC."
+)
 
 
 class Without(NamedTuple):
@@ -90,6 +94,17 @@ def smallest_block(d: Deployment) -> int:
     groups = groups_of(d)
     blocks = [] if isinstance(groups, str) else [group.spec.block_size for group in groups]
     return min(blocks, default=DEFAULT_BLOCK)
+
+
+def refusal_of_empty_stage(d: Deployment) -> str | None:
+    """What vLLM dies with where a stage has layers and none of them a cache."""
+    if not 1 < d.layout.pp <= d.model.layers:
+        return None
+    groups = groups_of(d)
+    plan = None if isinstance(groups, str) or not groups else KvPlan.of(d)
+    if plan is None or all(plan.caches(stage) for stage in range(d.layout.pp)):
+        return None
+    return NO_PAGE_SIZE if len(groups) > 1 else "integer division or modulo by zero"
 
 
 class Lender(NamedTuple):
@@ -183,6 +198,19 @@ GROUP_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         options=refusal_to_group,
         fix="drop --disable-hybrid-kv-cache-manager",
         source="vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups",
+        known=Known.RAISED,
+    ),
+)
+
+# Tested once memory has been judged.
+STAGE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    load_rule(
+        name="stages-with-caches",
+        broken=lambda d: refusal_of_empty_stage(d) is not None,
+        says="{options}",
+        options=refusal_of_empty_stage,
+        fix="use fewer pipeline stages, so that each has a layer with a cache",
+        source="vllm/v1/core/kv_cache_utils.py, get_kv_cache_config_from_groups",
         known=Known.RAISED,
     ),
 )

@@ -7,7 +7,12 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from vllm_parallel.constraints.balancing import counted_engines, local_engines, names_engine
-from vllm_parallel.constraints.caches import BACKEND_RULES, GROUP_RULES, smallest_block
+from vllm_parallel.constraints.caches import (
+    BACKEND_RULES,
+    GROUP_RULES,
+    STAGE_RULES,
+    smallest_block,
+)
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test, divisors
 from vllm_parallel.constraints.mixers import MIXER_RULES
 from vllm_parallel.constraints.sparse import SPARSE_RULES
@@ -443,6 +448,7 @@ LATE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         fix="use a --pipeline-parallel-size of at most {model.layers}",
         source="vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs",
     ),
+    *STAGE_RULES,
     load_rule(
         name="interleave-not-zero",
         broken=lambda d: deals_blocks(d) and interleave(d) == 0,

@@ -14,7 +14,7 @@ from vllm_parallel.deployment import Deployment, Settings
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Budget, Ledger
 from vllm_parallel.model import DenseMlp
-from vllm_parallel.overhead import COEFFICIENTS, overhead_terms
+from vllm_parallel.overhead import COEFFICIENTS, overhead_spans, overhead_terms
 from vllm_parallel.overhead.coefficients import V19, V32
 from vllm_parallel.overhead.encoder import held_bytes, tower_peak
 from vllm_parallel.overhead.graphs import capture_sizes, graph_bytes
@@ -104,7 +104,7 @@ def test_sampler_state(name: str, layout: Layout, rank: int, words: int) -> None
     kept = {
         release: term.bytes
         for release, known in COEFFICIENTS.items()
-        for term in overhead_terms(one, known)
+        for term in overhead_terms(overhead_spans(one, known), known)
         if term.name == "sampler state"
     }
     assert kept == {"0.19.0": 0, "0.32.0": S * words * 4}
@@ -309,23 +309,25 @@ def test_terms_say_what_they_are() -> None:
     ]  # fmt: skip
     one = shard("mixtral-8x7b", Layout(tp=2, pp=2))
     for release, known in COEFFICIENTS.items():
-        terms = overhead_terms(one, known)
+        terms = overhead_terms(overhead_spans(one, known), known)
         assert [term.name for term in terms] == names
         assert {term.release for term in terms} == {release}
         assert all(known.standing in term.source for term in terms)
         for term in terms:
             assert term.range.least <= term.bytes == term.range.likely <= term.range.most
-    last = {term.name: term.provenance for term in overhead_terms(one, V32)}
+    last = {term.name: term.provenance for term in overhead_terms(overhead_spans(one, V32), V32)}
     assert last["communication and runtime"] is last["CUDA graphs"] is Provenance.ASSUMED
     assert V32.standing == "computed, no 0.32 GPU launch behind it"
-    assert overhead_terms(one, V19)[-1].bytes == 0  # 0.19 captures outside the budget
+    assert (
+        overhead_terms(overhead_spans(one, V19), V19)[-1].bytes == 0
+    )  # 0.19 captures outside the budget
 
 
 def test_peak_is_the_larger_one() -> None:
     """The first of two stages draws no tokens; the last holds more for its logits."""
     for rank, peak in ((0, forward_peak), (1, sampler_peak)):
         one = shard("llama-3.1-8b", Layout(pp=2), rank)
-        term = overhead_terms(one, V19)[2]
+        term = overhead_terms(overhead_spans(one, V19), V19)[2]
         found = peak(one, V19)
         assert term.bytes == (found if isinstance(found, int) else found.likely)
 

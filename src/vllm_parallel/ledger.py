@@ -9,7 +9,13 @@ from typing import Final
 from vllm_parallel.cluster import Gpu
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.kv import KvCache
-from vllm_parallel.overhead import COEFFICIENTS, Coefficients, overhead_terms, rounding_bytes
+from vllm_parallel.overhead import (
+    COEFFICIENTS,
+    Coefficients,
+    overhead_spans,
+    overhead_terms,
+    rounding_bytes,
+)
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.shard import Shard
 from vllm_parallel.term import RELEASE, Span, Term
@@ -22,12 +28,27 @@ LOADED: Final = (
 )  # fmt: skip
 
 
+HELD: Final = (
+    ("weights", "parameters as vLLM builds them"),
+    ("buffers", "rotary tables, attention scales, expert maps"),
+    ("copies after loading", COPIES),
+)
+
+
+ADAPTERS: Final = ("adapters", "vllm/lora/layers/")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ledger:
-    """The uses of one rank's memory, beside the KV cache."""
+    """The uses of one rank's memory, beside the KV cache.
+
+    `spans` are the bytes of each: of `HELD`, of `ADAPTERS` where there are any, and of the
+    overhead's parts.
+    """
 
     shard: Shard
-    terms: tuple[Term, ...]
+    known: Coefficients
+    spans: tuple[Span, ...]
 
     @classmethod
     def of(cls, shard: Shard, known: Coefficients = CURRENT) -> Ledger:
@@ -39,28 +60,34 @@ class Ledger:
         >>> [(term.name, term.bytes) for term in Ledger.of(Shard.of(deployment, 0)).terms][:3]
         [('weights', 8030527488), ('buffers', 33554944), ('copies after loading', 0)]
         """
-        held = (
-            ("weights", shard.loaded_weight_bytes, "parameters as vLLM builds them"),
-            ("buffers", shard.buffer_bytes, "rotary tables, attention scales, expert maps"),
-            ("copies after loading", shard.copy_bytes, COPIES),
-        )
-        terms = tuple(
+        held: tuple[int, ...] = (shard.loaded_weight_bytes, shard.buffer_bytes, shard.copy_bytes)
+        if shard.deployment.settings.lora:
+            from vllm_parallel.adapters import adapter_bytes  # noqa: PLC0415  # few have any
+
+            held = (*held, adapter_bytes(shard))
+        spans = (*map(Span.exactly, held), *overhead_spans(shard, known))
+        return cls(shard=shard, known=known, spans=spans)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Each use with its name, its source and how it is known."""
+        names = (*HELD, ADAPTERS) if self.shard.deployment.settings.lora else HELD
+        held = tuple(
             Term(
                 name=name,
-                bytes=amount,
+                bytes=span.likely,
                 provenance=Provenance.COMPUTED,
                 source=source,
-                release=known.release,
+                release=self.known.release,
             )
-            for name, amount, source in held
+            for (name, source), span in zip(names, self.spans, strict=False)
         )
-        terms = (*terms, *_adapters(shard, known))
-        return cls(shard=shard, terms=(*terms, *overhead_terms(shard, known)))
+        return (*held, *overhead_terms(self.spans[len(names) :], self.known))
 
     @property
     def used(self) -> Span:
         """All terms together, with the range they may lie in."""
-        return Span.total(term.range for term in self.terms)
+        return Span.total(self.spans)
 
     @property
     def loaded_bytes(self) -> int:
@@ -79,24 +106,7 @@ class Ledger:
     @property
     def used_bytes(self) -> int:
         """All terms together."""
-        return sum(term.bytes for term in self.terms)
-
-
-def _adapters(shard: Shard, known: Coefficients) -> tuple[Term, ...]:
-    """The line of LoRA adapters, where there are any."""
-    if not shard.deployment.settings.lora:
-        return ()
-    from vllm_parallel.adapters import adapter_bytes  # noqa: PLC0415  # few deployments have any
-
-    return (
-        Term(
-            name="adapters",
-            bytes=adapter_bytes(shard),
-            provenance=Provenance.COMPUTED,
-            source="vllm/lora/layers/",
-            release=known.release,
-        ),
-    )
+        return sum(span.likely for span in self.spans)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

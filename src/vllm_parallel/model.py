@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vllm_parallel.dtype import Dtype
@@ -233,6 +234,10 @@ class ModelConfig:
     traits: Traits = Traits()
     towers: tuple[Tower, ...] = ()
 
+    def __hash__(self) -> int:
+        """Of what tells models apart at a glance: models are looked up far more than compared."""
+        return hash((self.name, self.architecture, self.dtype, self.hidden, self.pattern))
+
     @property
     def layers(self) -> int:
         """How many blocks are stacked."""
@@ -260,14 +265,12 @@ class ModelConfig:
     @property
     def attentions(self) -> tuple[Attention, ...]:
         """The kinds of attention, in the order of the layers; empty if all layers are mixers."""
-        found = dict.fromkeys(kind.attention for kind in self.kinds)
-        return tuple(attention for attention in found if attention is not None)
+        return _attentions(self)
 
     @property
     def mixers(self) -> tuple[Mixer, ...]:
         """The kinds of mixer, in the order of the layers."""
-        found = dict.fromkeys(kind.mixer for kind in self.kinds)
-        return tuple(mixer for mixer in found if mixer is not None)
+        return _mixers(self)
 
     @property
     def is_hybrid(self) -> bool:
@@ -316,3 +319,15 @@ class ModelConfig:
     def has_windows(self) -> bool:
         """Whether some layers see only a window or a chunk of the context."""
         return any(kind.window or kind.chunk for kind in self.grouped)
+
+
+@lru_cache(maxsize=256)
+def _attentions(model: ModelConfig) -> tuple[Attention, ...]:
+    found = dict.fromkeys(kind.attention for kind in model.kinds)
+    return tuple(attention for attention in found if attention is not None)
+
+
+@lru_cache(maxsize=256)
+def _mixers(model: ModelConfig) -> tuple[Mixer, ...]:
+    found = dict.fromkeys(kind.mixer for kind in model.kinds)
+    return tuple(mixer for mixer in found if mixer is not None)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from vllm_parallel.cuts import cut_of
 from vllm_parallel.deployment import Deployment
@@ -13,14 +14,27 @@ from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.graph import ModelGraph
 from vllm_parallel.layout import pipeline_bounds
-from vllm_parallel.model import Experts
+from vllm_parallel.model import Experts, ModelConfig
 from vllm_parallel.ranks import Rank
 from vllm_parallel.weight import Cut, Layer, buffer_bytes, copy_bytes, weight_bytes
 
 if TYPE_CHECKING:
     from vllm_parallel.scheme import Quantisation
+    from vllm_parallel.tower import Tower
 
 ATTENTION_SCALES: Final = 4  # q, k, v and probability scale of each attention layer, fp32
+
+
+class Slice(NamedTuple):
+    """A run of a model's layers, cut to widths: all that decides the tensors of a rank."""
+
+    model: ModelConfig
+    towers: tuple[Tower, ...]
+    start: int
+    stop: int
+    first: bool  # of the stages
+    last: bool
+    cut: Cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,19 +75,26 @@ class Shard:
         )
 
     @property
-    def kinds(self) -> Counter[int]:
-        """How many layers of each kind of block are on this rank."""
-        return _kinds(self)
+    def slice(self) -> Slice:
+        """What decides the tensors on this rank; ranks alike in it hold the same bytes."""
+        model, stage = self.deployment.model, self.rank.pp
+        ends = (stage == 0, stage == self.deployment.layout.pp - 1)
+        return Slice(model, self.deployment.towers, self.start, self.stop, *ends, self.cut)
 
     @property
-    def layers(self) -> dict[Layer, int]:
+    def kinds(self) -> Counter[int]:
+        """How many layers of each kind of block are on this rank."""
+        return _kinds(self.deployment.model, self.start, self.stop)
+
+    @property
+    def layers(self) -> Mapping[Layer, int]:
         """The weights that are built together on this rank, and how often."""
-        return _layers(self)
+        return layers_of(self.slice)
 
     @property
     def weight_bytes(self) -> int:
         """Bytes of the parameters, as the model is built."""
-        return sum(weight_bytes(layer, self.cut) * n for layer, n in self.layers.items())
+        return tensors_of(self.slice).weights
 
     @property
     def loaded_weight_bytes(self) -> int:
@@ -86,7 +107,7 @@ class Shard:
     @property
     def copy_bytes(self) -> int:
         """Bytes of the copies that loading makes (latent attention keeps two)."""
-        return sum(copy_bytes(layer, self.cut) * n for layer, n in self.layers.items())
+        return tensors_of(self.slice).copies
 
     @property
     def post_load_bytes(self) -> int | None:
@@ -99,41 +120,65 @@ class Shard:
 
         Source: vllm/model_executor/layers/rotary_embedding/base.py (v0.32.0)
         """
-        model = self.deployment.model
-        found = [(model.kinds[kind].attention, count) for kind, count in self.kinds.items()]
-        read = {attention.rotary for attention, _ in found if attention and attention.rotates}
-        tables = sum(model.rotaries[table].bytes for table in read)
-        layers = sum(count for attention, count in found if attention is not None)
-        scales = layers * ATTENTION_SCALES * Dtype.FLOAT32.bytes
-        registered = sum(buffer_bytes(layer, self.cut) * n for layer, n in self.layers.items())
-        towers = sum(tower.buffer_bytes for tower in self.deployment.towers)
-        return tables + scales + registered + towers + self._expert_map_bytes
-
-    @property
-    def _expert_map_bytes(self) -> int:
-        if self.cut.local_experts is None:
-            return 0
-        entries = 0
-        for kind, layers in self.kinds.items():
-            mlp = self.deployment.model.kinds[kind].mlp
-            if isinstance(mlp, Experts):
-                entries += layers * (mlp.count + self.cut.redundant_experts)
-        return entries * Dtype.INT32.bytes
+        return tensors_of(self.slice).buffers
 
 
-@lru_cache(maxsize=16)
-def _kinds(shard: Shard) -> Counter[int]:
-    return Counter(shard.deployment.model.pattern[shard.start : shard.stop])
+class Tensors(NamedTuple):
+    """Bytes of a rank's parameters, of the copies that loading makes, and of its buffers."""
+
+    weights: int
+    copies: int
+    buffers: int
 
 
-@lru_cache(maxsize=16)
-def _layers(shard: Shard) -> dict[Layer, int]:
-    graph = ModelGraph.of(shard.deployment.model)
-    last = shard.rank.pp == shard.deployment.layout.pp - 1
-    ends = graph.ends(first=shard.rank.pp == 0, last=last)
-    blocks = {graph.kinds[kind]: count for kind, count in shard.kinds.items()}
-    layers = blocks | dict.fromkeys(ends, 1)
-    for tower in shard.deployment.towers:
+@lru_cache(maxsize=1024)
+def tensors_of(part: Slice) -> Tensors:
+    """The bytes of all tensors of a slice."""
+    layers, cut = layers_of(part), part.cut
+    return Tensors(
+        weights=sum(weight_bytes(layer, cut) * n for layer, n in layers.items()),
+        copies=sum(copy_bytes(layer, cut) * n for layer, n in layers.items()),
+        buffers=_own_buffers(part)
+        + sum(buffer_bytes(layer, cut) * n for layer, n in layers.items())
+        + sum(tower.buffer_bytes for tower in part.towers),
+    )
+
+
+def _own_buffers(part: Slice) -> int:
+    """Rotary tables, scales of attention and maps of experts."""
+    model, kinds = part.model, _kinds(part.model, part.start, part.stop)
+    found = [(model.kinds[kind].attention, count) for kind, count in kinds.items()]
+    read = {attention.rotary for attention, _ in found if attention and attention.rotates}
+    tables = sum(model.rotaries[table].bytes for table in read)
+    layers = sum(count for attention, count in found if attention is not None)
+    scales = layers * ATTENTION_SCALES * Dtype.FLOAT32.bytes
+    return tables + scales + _expert_map_bytes(part, kinds)
+
+
+def _expert_map_bytes(part: Slice, kinds: Counter[int]) -> int:
+    if part.cut.local_experts is None:
+        return 0
+    entries = 0
+    for kind, layers in kinds.items():
+        mlp = part.model.kinds[kind].mlp
+        if isinstance(mlp, Experts):
+            entries += layers * (mlp.count + part.cut.redundant_experts)
+    return entries * Dtype.INT32.bytes
+
+
+@lru_cache(maxsize=1024)
+def _kinds(model: ModelConfig, start: int, stop: int) -> Counter[int]:
+    return Counter(model.pattern[start:stop])
+
+
+@lru_cache(maxsize=1024)
+def layers_of(part: Slice) -> Mapping[Layer, int]:
+    """The layers of a slice with the ends of the model that its stage has."""
+    graph = ModelGraph.of(part.model)
+    ends = graph.ends(first=part.first, last=part.last)
+    kinds = _kinds(part.model, part.start, part.stop)
+    layers = {graph.kinds[kind]: count for kind, count in kinds.items()} | dict.fromkeys(ends, 1)
+    for tower in part.towers:
         layers |= graph.towers[tower]
     return layers
 

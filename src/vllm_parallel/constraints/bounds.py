@@ -6,8 +6,10 @@ The order is that of the configs: EPLB first of all, then model, cache, parallel
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import inf
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -53,22 +55,18 @@ class Field(NamedTuple):
     path: str
     source: str
 
-    def value(self, deployment: Deployment) -> float | str | None:
-        """What was given, None if nothing was."""
-        found: float | str | None = attrgetter(self.path)(deployment)
-        return found
-
     def at_least(self, least: int) -> Constraint[Deployment]:
         """The value may not lie under a whole number."""
-        return self._bound(f"greater than or equal to {least}", lambda x: x < least)
+        words = f"greater than or equal to {least}"
+        return self._row("minimum", words, partial(operator.gt, least))
 
     def above(self, limit: int) -> Constraint[Deployment]:
         """The value has to exceed a whole number."""
-        return self._bound(f"greater than {limit}", lambda x: x <= limit)
+        return self._row("minimum", f"greater than {limit}", partial(operator.ge, limit))
 
     def at_most(self, most: int) -> Constraint[Deployment]:
         """The value may not exceed a whole number."""
-        return self._bound(f"less than or equal to {most}", lambda x: x > most)
+        return self._row("maximum", f"less than or equal to {most}", partial(operator.lt, most))
 
     def one_of(self, words: tuple[str, ...]) -> Constraint[Deployment]:
         """The value is one of these words."""
@@ -76,18 +74,15 @@ class Field(NamedTuple):
         listed = f"{', '.join(first)} or {last}" if first else last
         return self._row("words", listed, lambda x: x not in words)
 
-    def _bound(self, words: str, breaks: Callable[[float], bool]) -> Constraint[Deployment]:
-        side = "maximum" if words.startswith("less") else "minimum"
-        return self._row(side, words, lambda x: not isinstance(x, str) and breaks(x))
-
     def _row(
-        self, kind: str, words: str, breaks: Callable[[float | str], bool]
+        self, kind: str, words: str, breaks: Callable[[object], bool]
     ) -> Constraint[Deployment]:
         """The row; a value that was not given breaks nothing."""
+        value = attrgetter(self.path)  # of every question, so without a call in between
         return Constraint(
             name=f"{self.flag.removeprefix('--').replace('.', '-').replace('_', '-')}-{kind}",
             stage=Stage.CONFIG,
-            broken=lambda d: (given := self.value(d)) is not None and breaks(given),
+            broken=lambda d: (given := value(d)) is not None and breaks(given),
             says=f"Input should be {words}",
             fix=f"{self.flag} is {{{self.path}}}: it should be {words}",
             source=self.source,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ class KvPlan:
 
     def caches(self, stage: int) -> int:
         """How many caches a stage has."""
-        return sum(len(self.forms[form]) for form in self._of(stage))
+        return _caches(self, stage)
 
     def specs(self, stage: int) -> Iterable[CacheSpec]:
         """The kinds of cache on a stage."""
@@ -55,6 +56,12 @@ class KvPlan:
 
     def _of(self, stage: int) -> tuple[int, ...]:
         return self.plan[self.bounds[stage] : self.bounds[stage + 1]]
+
+
+@lru_cache(maxsize=1024)
+def _caches(plan: KvPlan, stage: int) -> int:
+    of_stage = plan.plan[plan.bounds[stage] : plan.bounds[stage + 1]]
+    return sum(len(plan.forms[form]) for form in of_stage)
 
 
 @remembered

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from vllm_parallel.shard import Shard
+from vllm_parallel.shard import Shard, Slice, layers_of
 from vllm_parallel.units import MIB, round_up
 from vllm_parallel.weight import Cut, Layer
 
@@ -80,7 +80,12 @@ def rounding_bytes(shard: Shard, *, whole_segments: bool) -> int:
         from vllm_parallel.overhead.segments import kept_bytes  # noqa: PLC0415  # logs alone need it
 
         return kept_bytes(shard)
-    found = sizes_of(rotary.bytes for rotary in shard.deployment.model.rotaries)
-    for layer, count in shard.layers.items():
-        found = found.plus(_of_layer(layer, shard.cut), count)
+    return _whole_segments(shard.slice)
+
+
+@lru_cache(maxsize=1024)
+def _whole_segments(part: Slice) -> int:
+    found = sizes_of(rotary.bytes for rotary in part.model.rotaries)
+    for layer, count in layers_of(part).items():
+        found = found.plus(_of_layer(layer, part.cut), count)
     return found.rounding

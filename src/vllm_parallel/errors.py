@@ -9,6 +9,7 @@ VllmParallelError (a ValueError)
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 LONGEST_VALUE: Final = 40
@@ -111,3 +112,19 @@ def on_one_line(text: str) -> str:
     'a\\nb.json'
     """
     return text if text.isprintable() else repr(text)[1:-1]
+
+
+def close_names(name: str, names: Collection[str], *, whose: str) -> str:
+    """Which of many names may have been meant, or how many there are.
+
+    >>> close_names("qwen3-32", ["qwen3-32b", "gemma-2-9b"], whose="the catalog")
+    'did you mean qwen3-32b?'
+    >>> close_names("x", ["qwen3-32b", "gemma-2-9b"], whose="the catalog")
+    'the catalog has 2, from gemma-2-9b to qwen3-32b'
+    """
+    from difflib import get_close_matches  # noqa: PLC0415  # only errors pay for it
+
+    close = get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"{whose} has {len(names)}, from {min(names)} to {max(names)}"

@@ -11,7 +11,7 @@ from functools import lru_cache
 from os.path import exists
 
 from vllm_parallel.catalog.models import is_catalog_name, model_names
-from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.errors import CatalogError, close_names, shortened
 from vllm_parallel.files import read_beside
 
 
@@ -56,7 +56,8 @@ def model_source(word: str) -> str:
         raise CatalogError(
             subject=f"model {shortened(word)}",
             problem="is not known",
-            fix=f"give its config.json, or name one of {', '.join(model_names())} with --model",
+            fix="give its config.json, or name one of the catalog with --model: "
+            f"{close_names(word.rpartition('/')[2].lower(), model_names(), whose='it')}",
         )
     return name
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from vllm_parallel.catalog.families import FAMILIES, is_multimodal, reader_of
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.dtype import Dtype
-from vllm_parallel.errors import CatalogError, on_one_line, shortened
+from vllm_parallel.errors import CatalogError, close_names, on_one_line, shortened
 from vllm_parallel.files import read_beside
 from vllm_parallel.methods import ONLINE, TAKES_OVER, UNMODELLED
 from vllm_parallel.model import ModelConfig
@@ -88,7 +88,8 @@ def read_config(config: JsonObject, name: str, *, as_bf16: bool) -> ModelConfig:
         raise CatalogError(
             subject=name,
             problem=f"is a {shortened(architecture)}, which is not modelled",
-            fix=f"its layers are needed as a family; modelled are {', '.join(FAMILIES)}",
+            fix=f"its layers are needed as a family: "
+            f"{close_names(architecture, FAMILIES, whose='this package')}",
         )
     text = config.get("text_config")
     whole = is_multimodal(architecture)  # its reader tells the parts apart itself
@@ -166,7 +167,7 @@ def _file(source: str) -> ConfigText:
             raise CatalogError(
                 subject=f"model {shortened(source)}",
                 problem="is neither in the catalog nor a file",
-                fix=f"the catalog has {', '.join(model_names())}",
+                fix=close_names(source, model_names(), whose="the catalog"),
             )
         size = path.stat().st_size
         if size > MAX_CONFIG_BYTES:

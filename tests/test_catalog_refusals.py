@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from tests.test_catalog import GIVEN, LLAMA, MODELS, YARN, refused
-from vllm_parallel.catalog import is_catalog_name, load_model
+from vllm_parallel.catalog import is_catalog_name, load_model, model_names
 
 Config = Mapping[str, object]
 

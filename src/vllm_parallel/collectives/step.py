@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final
 
 from vllm_parallel.collectives.attention import attention_calls
@@ -91,8 +92,7 @@ def _calls(caller: Caller) -> Iterator[Counted]:
     pattern = model.pattern[start:stop]
     yield from ((1, call) for call in before_layers(caller))
     if splits_tokens(caller) and model.traits.stays_split and layout.pp == 1:
-        blocks = [model.kinds[kind] for kind in pattern]
-        yield from ((1, call) for call in _stays_split(blocks, caller))
+        yield from _stays_split(pattern, caller)
     else:
         for kind, count in Counter(pattern).items():
             yield from ((count, call) for call in _layer(model.kinds[kind], caller))
@@ -123,32 +123,44 @@ def _mixing(block: Block, caller: Caller) -> Iterator[Collective]:
         yield caller.tp_reduce("mixer")
 
 
-def _stays_split(blocks: Iterable[Block], caller: Caller) -> Iterator[Collective]:
+def _stays_split(pattern: Iterable[int], caller: Caller) -> Iterator[Counted]:
     """Tokens stay split from one MoE layer to the next, and are gathered where they are needed.
+
+    Of a run of equal layers the first alone may differ from the others.
 
     Source: vllm/model_executor/models/deepseek_v2.py, DeepseekV2DecoderLayer.forward (v0.32.0)
     """
-    hidden, own = caller.deployment.model.hidden, caller.split_tokens
-    both = "hidden states and residual"
-    together = caller.call(Axis.TP, Kind.ALL_GATHER, (own, 2 * hidden), both)
     is_split = False
-    for block in blocks:
-        moe = isinstance(block.mlp, Experts)
-        if is_split and moe:
-            yield caller.call(Axis.TP, Kind.ALL_GATHER, (own, hidden), "before attention")
-        elif is_split:
-            yield together
-        is_split = moe
-        if not isinstance(block.mlp, Experts):
-            yield from _layer(block, caller)
-            continue
-        if block.attention is not None:
-            yield from attention_calls(block.attention, caller)
-        padded = (own * caller.deployment.layout.tp, hidden)
-        yield caller.call(Axis.TP, Kind.REDUCE_SCATTER, padded, "o_proj")
-        yield from expert_calls(block.mlp, caller)
+    for kind, run in groupby(pattern):
+        block, layers = caller.deployment.model.kinds[kind], len(list(run))
+        for count in filter(None, (1, layers - 1)):
+            yield from ((count, call) for call in _layer_of_split(block, caller, is_split=is_split))
+            is_split = isinstance(block.mlp, Experts)
     if is_split:
-        yield together
+        yield 1, _gathered_together(caller)
+
+
+def _layer_of_split(block: Block, caller: Caller, *, is_split: bool) -> Iterator[Collective]:
+    """One layer, whose tokens come split or whole and leave split if it has experts."""
+    hidden, own = caller.deployment.model.hidden, caller.split_tokens
+    moe = isinstance(block.mlp, Experts)
+    if is_split and moe:
+        yield caller.call(Axis.TP, Kind.ALL_GATHER, (own, hidden), "before attention")
+    elif is_split:
+        yield _gathered_together(caller)
+    if not isinstance(block.mlp, Experts):
+        yield from _layer(block, caller)
+        return
+    if block.attention is not None:
+        yield from attention_calls(block.attention, caller)
+    padded = (own * caller.deployment.layout.tp, hidden)
+    yield caller.call(Axis.TP, Kind.REDUCE_SCATTER, padded, "o_proj")
+    yield from expert_calls(block.mlp, caller)
+
+
+def _gathered_together(caller: Caller) -> Collective:
+    shape = (caller.split_tokens, 2 * caller.deployment.model.hidden)
+    return caller.call(Axis.TP, Kind.ALL_GATHER, shape, "hidden states and residual")
 
 
 def _merged(calls: Iterable[Counted]) -> tuple[Collective, ...]:

@@ -99,6 +99,7 @@ def plain_twin(model: ModelConfig) -> ModelConfig:
     return replace(model, kinds=kinds, quantisation=None, towers=())
 
 
+@lru_cache(maxsize=1024)
 def matrices(stored: Layer, logical: Layer, cut: Cut, *, of_experts: bool) -> Matrices:
     """The matrices of a layer, those of routed experts or all others."""
     kept = [weight for weight in stored.weights if is_expert(weight) is of_experts]

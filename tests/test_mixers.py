@@ -259,6 +259,10 @@ def bare(architecture: str, **keys: object) -> ModelConfig:
             ShortConvolution(name="short_conv", inner=2560, kernel=3),
         ),
         (
+            bare("Zamba2ForCausalLM"),
+            Mamba2(name="mamba", inner=5120, heads=8, head_dim=640, state=64, kernel=4),
+        ),
+        (
             bare("Lfm2MoeForCausalLM", layer_types=["full_attention"] + ["conv"] * 31),
             LFM2,
         ),
@@ -304,6 +308,7 @@ def kinds(model: ModelConfig) -> str:
         (bare("Qwen3_5ForCausalLM", num_hidden_layers=5), "mmmam"),
         (bare("Qwen3_5MoeForCausalLM", num_hidden_layers=3, full_attention_interval=2), "MAM"),
         (bare("OlmoHybridForCausalLM", num_hidden_layers=9), "mmmammmam"),
+        (bare("Zamba2ForCausalLM"), "mmmmmm" + "bmmmmm" * 6 + "bmmmmbmmmbmm"),
         (bare("OlmoHybridForCausalLM", num_hidden_layers=3), "mma"),
         (
             bare(
@@ -348,6 +353,10 @@ def test_layers(model: ModelConfig, expected: str) -> None:
         ("Lfm2ForCausalLM", {"conv_dim": 2560}, "lacks 'block_dim'"),
         ("Lfm2ForCausalLM", {"block_dim": 2560, "conv_dim": 80}, "has conv_dim 80 beside a"),
         ("Lfm2MoeForCausalLM", {}, "has 0 layer_types for 32 layers"),
+        ("Zamba2ForCausalLM", {"hidden_act": "silu"}, "has the activation 'silu'"),
+        ("Zamba2ForCausalLM", {"num_hidden_layers": 9}, "has 54 layers_block_type for 9 layers"),
+        ("Zamba2ForCausalLM", {"layers_block_type": ["moe"] * 54}, "has 'moe' among its"),
+        ("Zamba2ForCausalLM", {"num_key_value_heads": 8}, "has 32 heads and 8 KV heads over 5120"),
     ],
 )
 def test_refused_families(architecture: str, keys: Config, says: str) -> None:

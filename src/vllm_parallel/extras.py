@@ -30,6 +30,7 @@ class Extra:
     rows: int
     columns: int = 0
     over: Over = Over.NOTHING
+    columns_over: Over = Over.NOTHING
     linear: bool = False
     bias: bool = False
     dtype: Dtype | None = None  # None: the model's

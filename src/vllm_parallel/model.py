@@ -53,6 +53,7 @@ class GroupedQueryAttention:
     window: int | None = None  # sliding: a token sees the last `window` tokens
     chunk: int | None = None  # chunked local: a token sees its own chunk
     borrows_kv: bool = False  # reads the cache of an earlier layer, keeps none
+    borrows_weights: bool = False  # its projections are counted elsewhere, once for many layers
 
     @property
     def queries_per_kv_head(self) -> int:
@@ -231,6 +232,7 @@ class ModelConfig:
     loaded: ModelConfig | None = None  # once `--quantization` has quantised it while it loads
     declared_experts: int = 0  # vLLM's test for "is this a MoE model"
     ends: Ends | None = None
+    unread_head_dim: int | None = None  # no layer goes by it, only the blocks beside states
     traits: Traits = Traits()
     towers: tuple[Tower, ...] = ()
 

@@ -22,6 +22,10 @@ MAMBA: Final = {
     "architectures": ["MambaForCausalLM"], "torch_dtype": "bfloat16", "vocab_size": 1024,
     "num_hidden_layers": 4,
 }  # fmt: skip
+ZAMBA2: Final = {
+    "architectures": ["Zamba2ForCausalLM"], "torch_dtype": "bfloat16", "vocab_size": 1024,
+    "hidden_size": 256, "num_attention_heads": 8, "n_mamba_heads": 8, "adapter_rank": 12,
+}  # fmt: skip
 
 
 def falcon(**keys: object) -> ModelConfig:
@@ -89,6 +93,14 @@ MIXER_LOAD_CASES: Final = (
         passes=({"tp": 8},),
         says="tp=16 does not divide the mixer width of 72.",
         fix="use a --tensor-parallel-size that divides 72",
+    ),
+    Case(
+        rule="own-tensors-divide-by-tp",
+        model=load_model(ZAMBA2),
+        fails={"tp": 8},
+        passes=({"tp": 4},),
+        says="tp=8 does not divide a width of 12.",
+        fix="use a --tensor-parallel-size that divides 12",
     ),
     Case(
         rule="tied-head-without-embedding",

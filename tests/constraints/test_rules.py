@@ -78,7 +78,7 @@ def test_every_rule_says_how_it_is_known() -> None:
 BARE: Final = {
     "attention-backend", "dcp-without-windows", "expert-width-divides", "experts-unbuildable",
     "halved-groups", "kv-heads-divide-by-tp", "lora-without-split-tokens",
-    "packed-experts-kernel", "packed-kernel",
+    "packed-experts-kernel", "packed-kernel", "own-tensors-divide-by-tp",
     "mixer-divides-by-tp", "mla-prefill-dimensions", "mlp-divides-by-tp", "pcp-attention-backend",
     "redundant-experts-cap", "shared-cache-on-its-stage", "sparse-block-size",
     "stages-at-most-layers", "world-divides-experts",

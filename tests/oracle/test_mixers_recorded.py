@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from vllm_parallel.answers import Question
+from vllm_parallel.answers import Question, answer
 from vllm_parallel.constraints import RULES, check
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.mixer import StateFlags
@@ -19,6 +19,7 @@ LINES: Final = Path(__file__).with_name("mixers.jsonl").read_text("utf-8").split
 ROWS: Final[list[dict[str, Any]]] = [json.loads(line) for line in LINES]
 ARCHITECTURES: Final = sorted({row["config"]["architectures"][0] for row in ROWS})
 OURS: Final = {"stage-without-experts"} | {rule.name for rule in RULES if rule.bare}
+BUDGET: Final = 10**9
 Row = Mapping[str, Any]
 
 
@@ -37,6 +38,20 @@ def states(asked: Deployment) -> list[list[Any]]:
     return [json.loads(text) for text in sorted(found)]
 
 
+def pool(config: Row, row: Row) -> Iterator[tuple[str, object, object]]:
+    """The caches of ranks, and the blocks of one engine in a budget of a gigabyte a rank."""
+    asked = {"model": config, "args": row["args"], "gpu": "h100-80gb"}
+    said: Row = answer({**asked, "available_kv_bytes": BUDGET, "ask": ["ranks", "capacity"]})
+    for rank in row["ranks"]:
+        ours = said["ranks"][rank["rank"]]
+        pages = ours["kv_page_bytes"]
+        pages = [pages] if isinstance(pages, int) else pages
+        yield "caches", ours["kv_layers"], rank["kv_layers"]
+        yield "pages", pages, rank["kv_page_bytes"]
+    if "num_blocks" in row:
+        yield "blocks", said["capacity"]["num_blocks"], row["num_blocks"]
+
+
 def pairs(config: Row, row: Row) -> Iterator[tuple[str, object, object]]:
     """What, ours and vLLM's."""
     asked = deployment(config, row["args"])
@@ -50,6 +65,8 @@ def pairs(config: Row, row: Row) -> Iterator[tuple[str, object, object]]:
         yield f"buffers of rank {rank['rank']}", shard.buffer_bytes, rank["buffer_bytes"]
     if "states" in row:
         yield "states", states(asked), row["states"]
+    if "ranks" in row:
+        yield from pool(config, row)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

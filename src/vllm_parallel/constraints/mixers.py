@@ -7,6 +7,7 @@ from typing import Final
 
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.extras import Over
 from vllm_parallel.mixer import Mamba2
 
 MIXER: Final = "vllm/model_executor/layers/mamba/mamba_mixer2.py, MambaMixer2"
@@ -31,6 +32,20 @@ def uneven_widths(d: Deployment) -> list[int]:
 def widths_of_groups(d: Deployment) -> list[int]:
     """Every tp that the groups of the first mixer admit."""
     return divisors(mamba2(d)[0].groups)
+
+
+def uneven_extras(d: Deployment) -> list[int]:
+    """Rows and columns of the family's own tensors that tp cuts and does not divide."""
+    held = [extra for kind in d.model.kinds for extra in kind.extras]
+    if d.model.ends is not None:
+        held += d.model.ends.everywhere
+    cut = [
+        width
+        for extra in held
+        for width, over in ((extra.rows, extra.over), (extra.columns, extra.columns_over))
+        if over is Over.TENSOR
+    ]
+    return [width for width in cut if width % d.layout.tp]
 
 
 load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD, known=Known.RAISED)
@@ -69,6 +84,16 @@ MIXER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         fix="use a --tensor-parallel-size that divides {options}",
         source="vllm/model_executor/layers/linear.py, ColumnParallelLinear",
         bare=True,
+    ),
+    load_rule(
+        name="own-tensors-divide-by-tp",
+        broken=lambda d: bool(uneven_extras(d)),
+        says="tp={layout.tp} does not divide a width of {options}.",
+        options=lambda d: uneven_extras(d)[0],
+        fix="use a --tensor-parallel-size that divides {options}",
+        source="vllm/model_executor/layers/linear.py, ColumnParallelLinear",
+        bare=True,
+        known=Known.RECORDED,
     ),
     load_rule(
         name="tied-head-without-embedding",

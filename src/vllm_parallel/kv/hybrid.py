@@ -69,7 +69,7 @@ def token_bytes(deployment: Deployment, backend: Backend) -> int:
     Source: vllm/platforms/interface.py, _align_hybrid_block_size (v0.32.0)
     """
     model, word = deployment.model, cache_word(deployment)
-    width = widest_head(model)
+    width = model.unread_head_dim or widest_head(model)
     if model.is_latent:
         return width * element_bytes(word, model.dtype)
     heads = max(1, model.kv_heads // deployment.layout.tp)

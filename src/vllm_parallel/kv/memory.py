@@ -22,6 +22,7 @@ def what_counts(deployment: Deployment) -> Hashable:
         model.architecture,
         model.dtype,
         model.traits.sparse_attention,
+        model.unread_head_dim,
         layout.tp,
         layout.pp,
         layout.dcp > 1,

@@ -19,6 +19,8 @@ def attention_weights(attention: Attention, storage: Storage) -> list[Weight]:
 
 def _grouped(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
     """Source: vllm/model_executor/layers/linear.py, QKVParallelLinear (v0.32.0)."""
+    if a.borrows_weights:
+        return storage.scales("self_attn.attn", Part(a.kv_heads, 1, Split.KV_HEADS))
     query = Part(a.heads, a.head_dim, Split.TENSOR, "query heads")
     key = Part(a.kv_heads, a.head_dim, Split.KV_HEADS, "KV heads")
     gated = Part(a.heads, 2 * a.head_dim, Split.TENSOR, "query heads")  # a gate beside each head

@@ -25,6 +25,8 @@ def own_weights(extra: Extra, storage: Storage) -> list[Weight]:
     """
     rows = (Part(extra.rows, 1, SPLITS[extra.over], f"rows of {extra.name}"),)
     if extra.linear:
-        return storage.linear(extra.name, rows, whole(extra.columns), bias=extra.bias)
+        split = SPLITS[extra.columns_over]
+        columns = (Part(extra.columns, 1, split, f"columns of {extra.name}"),)
+        return storage.linear(extra.name, rows, columns, bias=extra.bias)
     dimensions = (rows, whole(extra.columns)) if extra.columns else (rows,)
     return [Weight(extra.name, dimensions, extra.dtype or storage.dtype)]

@@ -102,6 +102,7 @@ FAMILIES: Final[Mapping[str, str]] = {  # architecture: module here, and its fun
     "FalconH1ForCausalLM": "mamba.read_falcon_h1",
     "GraniteMoeHybridForCausalLM": "mamba.read_granite_hybrid",
     "JambaForCausalLM": "mamba.read_jamba",
+    "Zamba2ForCausalLM": "zamba2.read_zamba2",
     "Qwen3NextForCausalLM": "delta.read_qwen3_next",
     "Qwen3_5ForCausalLM": "delta.read_qwen3_5",
     "Qwen3_5MoeForCausalLM": "delta.read_qwen3_5_moe",

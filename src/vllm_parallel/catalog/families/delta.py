@@ -14,7 +14,12 @@ from vllm_parallel.catalog.families.common import (
     refuse_uneven_heads,
     whole_model,
 )
-from vllm_parallel.catalog.families.filled import filled, per_layer, refuse_no_attention
+from vllm_parallel.catalog.families.filled import (
+    filled,
+    per_layer,
+    refuse_no_attention,
+    with_unread_heads,
+)
 from vllm_parallel.catalog.families.nemotron import state_dtype
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary, rope_keys
@@ -192,7 +197,7 @@ def read_olmo_hybrid(keys: Keys) -> ModelConfig:
     }
     blocks = [kinds[word] for word in _olmo_layers(keys)]
     rotary = read_rotary(keys, attention.head_dim) if rotates else ()
-    return whole_model(keys, blocks, rotary, Traits(whole_ends=True))
+    return with_unread_heads(keys, whole_model(keys, blocks, rotary, Traits(whole_ends=True)))
 
 
 def _olmo_layers(keys: Keys) -> list[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import layer_count, one_each
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.errors import CatalogError, shortened
-from vllm_parallel.model import Block
+from vllm_parallel.model import Block, ModelConfig
 
 LAYER_TYPES: Final = {  # old words and new
     "attention": "full_attention",
@@ -56,6 +57,14 @@ def per_layer(keys: Keys, key: str, *, missing: str = "linear_attention") -> lis
                 fix=f"modelled are {', '.join(LAYER_TYPES)}",
             )
     return [LAYER_TYPES[str(word)] for word in words]
+
+
+def with_unread_heads(keys: Keys, model: ModelConfig) -> ModelConfig:
+    """The model of a family whose layers go by hidden size over heads, whatever `head_dim` says.
+
+    Source: vllm/platforms/interface.py, _align_hybrid_block_size (v0.32.0)
+    """
+    return replace(model, unread_head_dim=keys.optional("head_dim"))
 
 
 def refuse_no_attention(keys: Keys, blocks: list[Block]) -> None:

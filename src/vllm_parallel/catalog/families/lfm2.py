@@ -12,7 +12,7 @@ from vllm_parallel.catalog.families.common import (
     one_each,
     whole_model,
 )
-from vllm_parallel.catalog.families.filled import filled, refuse_no_attention
+from vllm_parallel.catalog.families.filled import filled, refuse_no_attention, with_unread_heads
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.errors import CatalogError
@@ -119,4 +119,5 @@ def _model(keys: Keys, attends: list[bool], mlps: list[Mlp], traits: Traits) -> 
     ]
     refuse_no_attention(keys, blocks)
     model = whole_model(keys, blocks, read_rotary(keys, attention.head_dim), traits)
-    return replace(model, tied=True, ends=Ends(norms=("embedding_norm",)))
+    model = replace(model, tied=True, ends=Ends(norms=("embedding_norm",)))
+    return with_unread_heads(keys, model)

@@ -14,7 +14,12 @@ from vllm_parallel.catalog.families.common import (
     refuse_uneven_heads,
     whole_model,
 )
-from vllm_parallel.catalog.families.filled import filled, per_layer, refuse_no_attention
+from vllm_parallel.catalog.families.filled import (
+    filled,
+    per_layer,
+    refuse_no_attention,
+    with_unread_heads,
+)
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.errors import CatalogError
@@ -120,7 +125,8 @@ def read_granite_hybrid(keys: Keys) -> ModelConfig:
     blocks = [kinds[word] for word in per_layer(keys, "layer_types")]
     refuse_no_attention(keys, blocks)
     rotary = read_rotary(keys, attention.head_dim) if rotates else ()
-    return whole_model(keys, blocks, rotary, Traits(whole_ends=True, eplb=False))
+    model = whole_model(keys, blocks, rotary, Traits(whole_ends=True, eplb=False))
+    return with_unread_heads(keys, model)
 
 
 def _granite_mlp(keys: Keys) -> Mlp | None:
@@ -161,7 +167,8 @@ def read_jamba(keys: Keys) -> ModelConfig:
         for n in range(layer_count(keys))
     ]
     refuse_no_attention(keys, blocks)
-    return whole_model(keys, blocks, (), Traits(ties=False, whole_ends=True, eplb=False))
+    model = whole_model(keys, blocks, (), Traits(ties=False, whole_ends=True, eplb=False))
+    return with_unread_heads(keys, model)
 
 
 def _jamba_mixer(keys: Keys) -> Mamba1:

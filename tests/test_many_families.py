@@ -274,6 +274,9 @@ def test_nemotron_nas() -> None:
         ("Gemma4", {"per_layer_config": {"1": {"hidden_size": 3}}}, "for a layer; modelled are"),
         ("DeciLM", {"block_configs": [{}] * 8}, "give its 'attention' and 'ffn'"),
         ("BailingMoeV2", {}, "lacks 'head_dim'"),
+        ("MiniCPM", {}, "lacks 'tie_word_embeddings'"),
+        ("MiniCPM", {"tie_word_embeddings": True}, "has experts; MiniCPM is modelled without"),
+        ("HyperCLOVAX", {}, "lacks 'head_dim'"),
         ("Nemotron", {}, "lacks 'num_key_value_heads'"),
         ("HunYuanDenseV1", {}, "lacks 'head_dim'"),
         ("Dbrx", {}, "lacks 'rope_theta'"),
@@ -287,5 +290,6 @@ def test_refusals(family: str, keys: Config, said: str) -> None:
 def test_every_family_refuses_a_null_size() -> None:
     """A size of null is an error with the key's name, never a default and never an accident."""
     for architecture in FAMILIES:
-        said = refused({"architectures": [architecture], **MOE, "vocab_size": None})
+        keys = {**MOE, "vocab_size": None, "padded_vocab_size": None}
+        said = refused({"architectures": [architecture], **keys})
         assert said.isprintable(), architecture

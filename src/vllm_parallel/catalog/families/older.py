@@ -1,4 +1,4 @@
-"""Older families: GPT-2, OPT and Falcon, with positions that are learned, rotated or a slope."""
+"""Older families, whose positions are learned, rotated or a slope: GPT-2, GPT-J, OPT, Falcon."""
 
 from __future__ import annotations
 
@@ -30,6 +30,12 @@ GPT_2_NAMES: Final = (
     ("self_attn.o_proj", "attn.c_proj"),
     ("mlp.up_proj", "mlp.c_fc"),
     ("mlp.down_proj", "mlp.c_proj"),
+)
+GPT_J_NAMES: Final = (
+    ("self_attn.qkv_proj", "attn.qkv_proj"),
+    ("self_attn.o_proj", "attn.out_proj"),
+    ("mlp.up_proj", "mlp.fc_in"),
+    ("mlp.down_proj", "mlp.fc_out"),
 )
 OPT_NAMES: Final = (
     ("self_attn.o_proj", "self_attn.out_proj"),
@@ -66,6 +72,38 @@ def read_gpt2(keys: Keys) -> ModelConfig:
     positions = Extra(name="wpe.weight", rows=keys.size("max_position_embeddings"), columns=hidden)
     ends = Ends(norms=("ln_f",), norm_bias=True, with_embedding=(positions,))
     return replace(whole_model(keys, [block] * layer_count(keys), (), WHOLE), ends=ends)
+
+
+def read_gptj(keys: Keys) -> ModelConfig:
+    """GPT-J: attention and MLP side by side, a head of its own with a bias.
+
+    Source: vllm/model_executor/models/gpt_j.py (v0.32.0)
+    """
+    hidden = keys.size("n_embd", "hidden_size", default=4096)
+    keys = keys.filled({"vocab_size": 50_400, "rotary_dim": 64}).with_(
+        hidden_size=hidden,
+        num_hidden_layers=keys.size("n_layer", "num_hidden_layers", default=28),
+        max_position_embeddings=keys.size("n_positions", "max_position_embeddings", default=2048),
+    )
+    attention = replace(
+        _unrotated(keys, keys.size("n_head", "num_attention_heads", default=16)),
+        qkv_bias=False,
+        output_bias=False,
+        rotates=True,
+    )
+    block = Block(
+        attention=attention,
+        mlp=DenseMlp(intermediate=keys.optional("n_inner") or 4 * hidden, bias=True, gated=False),
+        norms=("ln_1",),
+        norm_bias=True,
+        names=GPT_J_NAMES,
+    )
+    share = keys.size("rotary_dim") / attention.head_dim
+    plain = keys.without("partial_rotary_factor")
+    rotary = read_rotary(plain, attention.head_dim, partial=share)
+    traits = Traits(ties=False, whole_ends=True)
+    model = whole_model(keys, [block] * layer_count(keys), rotary, traits)
+    return replace(model, ends=Ends(norms=("ln_f",), norm_bias=True, head_bias=True))
 
 
 def read_opt(keys: Keys) -> ModelConfig:

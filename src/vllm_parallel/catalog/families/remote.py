@@ -1,4 +1,4 @@
-"""Dense families whose config class comes with the model: a key that vLLM reads has to be there."""
+"""Dense families whose config class comes with the model or with vLLM, not with transformers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vllm_parallel.catalog.families.common import (
     whole_model,
 )
 from vllm_parallel.catalog.families.llama_like import alike
-from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.extras import Ends
@@ -22,6 +22,17 @@ from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelCon
 from vllm_parallel.units import round_up
 
 MULTIPLE: Final = 256  # of the widths that a factor gives
+CHATGLM: Final[JsonObject] = {  # of vLLM's own class
+    "num_layers": 28, "padded_vocab_size": 65_024, "hidden_size": 4096, "ffn_hidden_size": 13_696,
+    "num_attention_heads": 32, "seq_length": 2048, "rmsnorm": True, "post_layer_norm": True,
+    "multi_query_group_num": 1,
+}  # fmt: skip
+CHATGLM_NAMES: Final = (
+    ("self_attn.qkv_proj", "self_attention.query_key_value"),
+    ("self_attn.o_proj", "self_attention.dense"),
+    ("mlp.gate_up_proj", "mlp.dense_h_to_4h"),
+    ("mlp.down_proj", "mlp.dense_4h_to_h"),
+)
 EXAONE_NAMES: Final = (
     ("self_attn.qkv_proj", "attn.attention.qkv_proj"),
     ("self_attn.o_proj", "attn.attention.out_proj"),
@@ -84,6 +95,71 @@ def read_orion(keys: Keys) -> ModelConfig:
         norm_bias=True,
     )
     return replace(alike(keys, block, Traits(whole_ends=True)), ends=Ends(norm_bias=True))
+
+
+def read_minicpm(keys: Keys) -> ModelConfig:
+    """MiniCPM, dense: Llama's layers, ends on every stage.
+
+    Source: vllm/model_executor/models/minicpm.py (v0.32.0)
+    """
+    keys.refuse_missing("tie_word_embeddings")
+    if keys.optional("num_experts"):
+        raise CatalogError(
+            subject=keys.name, problem="has experts", fix="MiniCPM is modelled without"
+        )
+    attention = grouped(keys.without("head_dim"), HeadDefaults(null_kv_heads=True))
+    block = Block(
+        attention=replace(attention, window=one_window(keys)),
+        mlp=DenseMlp(intermediate=keys.size("intermediate_size")),
+    )
+    return alike(keys, block, Traits(whole_ends=True))
+
+
+def read_hyperclova(keys: Keys) -> ModelConfig:
+    """HyperCLOVA X SEED: Llama's layers, perhaps with norms after each part.
+
+    Source: vllm/model_executor/models/hyperclovax.py (v0.32.0)
+    """
+    for key in ("head_dim", "attention_bias", "mlp_bias", "use_post_norm"):
+        keys.refuse_missing(key)
+    refuse_activation(keys)
+    after = ("post_norm1", "post_norm2") if keys.flag("use_post_norm") else ()
+    norms = ("input_layernorm", "post_attention_layernorm", *after)
+    return alike(keys, replace(_llama_block(keys.without("bias")), norms=norms))
+
+
+def read_chatglm(keys: Keys) -> ModelConfig:
+    """ChatGLM and GLM-4 9B: half-rotated heads, sizes under names of its own.
+
+    Source: vllm/model_executor/models/chatglm.py (v0.32.0)
+    """
+    keys = keys.filled(CHATGLM)
+    bias, heads = keys.flag("add_bias_linear"), keys.size("num_attention_heads")
+    few = keys.flag("multi_query_attention")
+    keys = keys.with_(
+        num_hidden_layers=keys.size("num_layers"),
+        vocab_size=keys.size("padded_vocab_size"),
+        max_position_embeddings=keys.size("seq_length"),
+        num_key_value_heads=keys.size("multi_query_group_num") if few else heads,
+        rope_parameters=None,
+        rope_scaling=None,
+    )
+    attention = replace(
+        grouped(keys.without("head_dim"), HeadDefaults()),
+        qkv_bias=bias or keys.flag("add_qkv_bias"),
+        output_bias=bias,
+        window=one_window(keys),
+    )
+    block = Block(
+        attention=attention,
+        mlp=DenseMlp(intermediate=keys.size("ffn_hidden_size"), bias=bias),
+        norm_bias=not keys.flag("rmsnorm"),
+        names=CHATGLM_NAMES,
+    )
+    plain = keys.without("partial_rotary_factor")
+    model = alike(plain, block, Traits(whole_ends=True), partial=0.5)
+    last = ("final_layernorm",) if keys.flag("post_layer_norm") else ()
+    return replace(model, ends=Ends(norms=last, norm_bias=block.norm_bias))
 
 
 def read_decilm(keys: Keys) -> ModelConfig:

@@ -269,6 +269,7 @@ def test_nemotron_nas() -> None:
         ("MiniMaxM2", {"model_max_length": 5000}, "more tokens than it has positions"),
         ("Afmoe", {}, "lacks 'score_func'"),
         ("Dbrx", {"tie_word_embeddings": True}, "ties its embeddings"),
+        ("GPTJ", {"tie_word_embeddings": True}, "sets 'tie_word_embeddings'"),
         ("OPT", {"word_embed_proj_dim": 64}, "embeddings of another width"),
         ("Gemma4", {"use_bidirectional_attention": "all"}, "attends both ways"),
         ("Gemma4", {"per_layer_config": {"1": {"hidden_size": 3}}}, "for a layer; modelled are"),

@@ -13,6 +13,9 @@ from vllm_parallel.extras import Ends, Extra
 from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
 
 GPT_2: Final[JsonObject] = {"vocab_size": 50_257, "tie_word_embeddings": True}
+ASSERTED_OFF: Final = (
+    "add_cross_attention", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn",
+)  # fmt: skip
 OPT: Final[JsonObject] = {
     "vocab_size": 50_272, "hidden_size": 768, "num_hidden_layers": 12, "ffn_dim": 3072,
     "max_position_embeddings": 2048, "num_attention_heads": 12, "tie_word_embeddings": True,
@@ -55,6 +58,12 @@ def read_gpt2(keys: Keys) -> ModelConfig:
 
     Source: vllm/model_executor/models/gpt2.py (v0.32.0)
     """
+    for key in (
+        "add_cross_attention",
+        "scale_attn_by_inverse_layer_idx",
+        "reorder_and_upcast_attn",
+    ):
+        keys.refuse_set(key)
     hidden = keys.size("n_embd", "hidden_size", default=768)
     keys = keys.filled(GPT_2).with_(
         hidden_size=hidden,
@@ -79,6 +88,7 @@ def read_gptj(keys: Keys) -> ModelConfig:
 
     Source: vllm/model_executor/models/gpt_j.py (v0.32.0)
     """
+    keys.refuse_set("tie_word_embeddings")  # vLLM asserts that it is not
     hidden = keys.size("n_embd", "hidden_size", default=4096)
     keys = keys.filled({"vocab_size": 50_400, "rotary_dim": 64}).with_(
         hidden_size=hidden,

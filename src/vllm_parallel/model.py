@@ -134,6 +134,7 @@ class DenseMlp:
     bias: bool = False
     with_tokens: bool = False  # whole on every rank where one stage splits tokens over tp
     gated: bool = True  # False: one matrix up, none beside it
+    copied_uneven: bool = False  # whole on every rank where tp does not divide it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

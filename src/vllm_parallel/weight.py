@@ -23,6 +23,7 @@ class Split(StrEnum):
     REPLICA = "a further copy over tp / dcp, only where DCP ranks keep each other's queries"
     KV_HEADS = "over tp, copied once tp exceeds the KV heads"
     GROUPS = "over tp, copied where tp does not divide the groups"
+    EVEN = "over tp, copied whole where tp does not divide it"
     VOCABULARY = "padded to 64, over tp"
     SHARED = "over tp, copied under sequence-parallel experts"
     TOWER = "over tp, copied where the inputs of a tower are dealt to ranks"
@@ -52,7 +53,7 @@ class Cut:
     def width(self, split: Split) -> int:
         """How many ways this split cuts."""
         match split:
-            case Split.TENSOR | Split.KV_HEADS | Split.GROUPS | Split.VOCABULARY:
+            case Split.TENSOR | Split.KV_HEADS | Split.GROUPS | Split.EVEN | Split.VOCABULARY:
                 return self.tp
             case Split.QUERIES | Split.REPLICA:
                 return self.query_slices or self.tp
@@ -110,6 +111,8 @@ class Part:
             return 1
         if self.split is Split.GROUPS and self.count % cut.tp:
             return 1
+        if self.split is Split.EVEN and self.count % cut.tp:
+            return self.count
         padded = self.split is Split.VOCABULARY
         units = round_up(self.count, VOCABULARY_MULTIPLE) if padded else self.count
         return exact_div(units, cut.width(self.split), self.what)

@@ -71,7 +71,9 @@ def tensor_widths(d: Deployment) -> list[int]:
     dense = [
         mlp.intermediate
         for mlp in mlps
-        if isinstance(mlp, DenseMlp) and not (mlp.with_tokens and copies and d.layout.pp == 1)
+        if isinstance(mlp, DenseMlp)
+        and not mlp.copied_uneven
+        and not (mlp.with_tokens and copies and d.layout.pp == 1)
     ]
     shared = [mlp.shared_intermediate for mlp in mlps if isinstance(mlp, Experts)]
     return dense if copies else dense + [width for width in shared if width]

@@ -14,7 +14,8 @@ def mlp_weights(mlp: Mlp, storage: Storage) -> list[Weight]:
     """The parameters of one layer's MLP."""
     match mlp:
         case DenseMlp():
-            split = Split.TOKENS if mlp.with_tokens else Split.TENSOR
+            even = Split.EVEN if mlp.copied_uneven else Split.TENSOR
+            split = Split.TOKENS if mlp.with_tokens else even
             width = Part(mlp.intermediate, 1, split, "columns of the MLP")
             return _feed_forward("mlp", mlp, width, storage)
         case Experts():

@@ -260,7 +260,9 @@ def hunyuan_block(keys: Keys) -> Block:
     keys.size("head_dim")
     bias = keys.flag("attention_bias")
     attention = heads(keys, qkv_bias=bias, output_bias=bias)
-    return Block(attention=replace(attention, qk_norm=True), mlp=dense(keys))
+    # Its class has no plan for tp: what the backend cannot fuse evenly it copies.
+    mlp = replace(dense(keys), copied_uneven=True)
+    return Block(attention=replace(attention, qk_norm=True), mlp=mlp)
 
 
 def read_cwm(keys: Keys) -> ModelConfig:

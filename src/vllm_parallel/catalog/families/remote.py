@@ -133,6 +133,7 @@ def read_chatglm(keys: Keys) -> ModelConfig:
 
     Source: vllm/model_executor/models/chatglm.py (v0.32.0)
     """
+    keys.refuse_missing("tie_word_embeddings")
     keys = keys.filled(CHATGLM)
     bias, heads = keys.flag("add_bias_linear"), keys.size("num_attention_heads")
     few = keys.flag("multi_query_attention")

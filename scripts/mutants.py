@@ -55,6 +55,8 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
             "tests/test_quantisation.py",
             "tests/test_sparse.py",
             "tests/test_towers.py",
+            "tests/test_adapters.py",
+            "tests/test_drafts.py",
         ),
         *("tests/test_deployment.py", "tests/test_mixers.py", "tests/test_catalog_sources.py"),
         *("tests/test_graph.py", "tests/test_ranks.py", "tests/test_placement.py"),

@@ -60,7 +60,7 @@ def test_default_batch(backend: str, layout: Layout, gpu: str, tokens: int) -> N
     assert deployment.max_num_batched_tokens == tokens
 
 
-@pytest.mark.parametrize("method", ["eagle", "eagle3", "mtp", "medusa"])
+@pytest.mark.parametrize("method", ["eagle", "eagle3", "draft_model", "medusa"])
 def test_draft_models_are_not_sized(method: str) -> None:
     """Their weights are not modelled, and are never left out in silence; ngram has none."""
     deployment = Deployment(

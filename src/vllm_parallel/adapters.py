@@ -126,6 +126,12 @@ def refuse_unasked(deployment: Deployment) -> None:
             problem=f"is not modelled for a {model.architecture}",
             fix="drop it",
         )
+    if deployment.predicts_with_mtp:
+        raise CatalogError(
+            subject="--enable-lora",
+            problem="is not modelled beside an MTP module",
+            fix="drop one of them",
+        )
     if deployment.replicates_queries:
         raise CatalogError(
             subject="--enable-lora",

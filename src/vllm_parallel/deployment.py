@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from vllm_parallel.cluster import Cluster
-from vllm_parallel.layout import Layout
+from vllm_parallel.layout import Layout, pipeline_bounds
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.units import GIB
 
@@ -30,6 +31,7 @@ HOPPER: Final = "90"
 BLACKWELL: Final = ("100", "103")
 V1_DRAFTS: Final = ("suffix", "medusa", "mlp_speculator", "custom_class")
 STEPWISE_METHODS: Final = ("ngram", *V1_DRAFTS)
+MTP_METHODS: Final = ("mtp", "deepseek_mtp", "glm4_moe_mtp")  # the others by older names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +201,28 @@ class Deployment:
         return (settings.speculative_tokens or 0) if settings.speculative_method else 0
 
     @property
+    def predicts_with_mtp(self) -> bool:
+        """Whether the model's own MTP module proposes tokens.
+
+        Source: vllm/config/speculative.py, MTPModelTypes (v0.32.0)
+        """
+        return self.settings.speculative_method in MTP_METHODS and self.model.mtp is not None
+
+    @property
+    def built(self) -> ModelConfig:
+        """The model as it is built: with its MTP module after the last layer, where one is asked.
+
+        Source: vllm/v1/worker/gpu/model_runner.py, load_model (v0.32.0)
+        """
+        return with_mtp(self.model) if self.predicts_with_mtp else self.model
+
+    @property
+    def stage_bounds(self) -> list[int]:
+        """The first layer of each stage, and the end of the last; an MTP module is its end."""
+        bounds = pipeline_bounds(self.model.layers, self.layout.pp)
+        return [*bounds[:-1], self.built.layers]
+
+    @property
     def towers(self) -> tuple[Tower, ...]:
         """Towers of the model that are built: for each some input may be asked for.
 
@@ -341,3 +365,22 @@ class Deployment:
         if self.model.traits.sparse_attention or not self.model.is_latent:
             return False
         return asked and self.layout.dcp > 1 and self.layout.pcp == 1
+
+
+@lru_cache(maxsize=64)
+def with_mtp(model: ModelConfig) -> ModelConfig:
+    """The model and, as a layer more, its MTP module; embedding and head are the model's own.
+
+    Source: vllm/model_executor/models/deepseek_mtp.py, DeepSeekMultiTokenPredictorLayer (v0.32.0)
+    """
+    from vllm_parallel.extras import Extra  # noqa: PLC0415  # few deployments draft
+
+    if model.mtp is None:
+        return model
+    norms = tuple(
+        Extra(name=name, rows=model.hidden)
+        for name in ("enorm.weight", "hnorm.weight", "shared_head.norm.weight")
+    )
+    joined = Extra(name="eh_proj.weight", rows=model.hidden, columns=2 * model.hidden)
+    module = replace(model.mtp, extras=(*model.mtp.extras, *norms, joined))
+    return replace(model, kinds=(*model.kinds, module), pattern=(*model.pattern, len(model.kinds)))

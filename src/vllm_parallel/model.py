@@ -236,6 +236,7 @@ class ModelConfig:
     unread_head_dim: int | None = None  # no layer goes by it, only the blocks beside states
     traits: Traits = Traits()
     towers: tuple[Tower, ...] = ()
+    mtp: Block | None = None  # the block of its one module that predicts a further token
 
     def __hash__(self) -> int:
         """Of what tells models apart at a glance: models are looked up far more than compared."""

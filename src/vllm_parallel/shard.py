@@ -13,7 +13,6 @@ from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.graph import ModelGraph
-from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import Experts, ModelConfig
 from vllm_parallel.ranks import Rank
 from vllm_parallel.weight import Cut, Layer, buffer_bytes, copy_bytes, weight_bytes
@@ -65,7 +64,7 @@ class Shard:
         _refuse_unsized(deployment)
         layout = deployment.layout
         rank = Rank.of(layout, number)
-        bounds = pipeline_bounds(deployment.model.layers, layout.pp)
+        bounds = deployment.stage_bounds
         return cls(
             deployment=deployment,
             rank=rank,
@@ -77,14 +76,16 @@ class Shard:
     @property
     def slice(self) -> Slice:
         """What decides the tensors on this rank; ranks alike in it hold the same bytes."""
-        model, stage = self.deployment.model, self.rank.pp
-        ends = (stage == 0, stage == self.deployment.layout.pp - 1)
+        model, stage = self.deployment.built, self.rank.pp
+        last = stage == self.deployment.layout.pp - 1
+        # An MTP module finds the embedding on its own stage, or keeps one.
+        ends = (stage == 0 or (last and self.deployment.predicts_with_mtp), last)
         return Slice(model, self.deployment.towers, self.start, self.stop, *ends, self.cut)
 
     @property
     def kinds(self) -> Counter[int]:
         """How many layers of each kind of block are on this rank."""
-        return _kinds(self.deployment.model, self.start, self.stop)
+        return _kinds(self.deployment.built, self.start, self.stop)
 
     @property
     def layers(self) -> Mapping[Layer, int]:
@@ -188,7 +189,7 @@ def _refuse_unsized(deployment: Deployment) -> None:
     settings, quantisation = deployment.settings, deployment.model.quantisation
     if quantisation is not None:
         _refuse_unknown_layouts(deployment, quantisation)
-    if settings.speculative_method not in (None, "ngram"):
+    if settings.speculative_method not in (None, "ngram") and not deployment.predicts_with_mtp:
         raise CatalogError(
             subject=f"speculative method {settings.speculative_method!r}",
             problem="adds weights that are not modelled",

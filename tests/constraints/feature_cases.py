@@ -239,4 +239,16 @@ FEATURE_CASES: Final = (
             ("deepep_v2", "deepep_v2"),
         )
     ),
+    Case(
+        rule="mtp-tokens-given",
+        model="deepseek-v3",
+        fails={"tp": 8, "speculative_config": {"method": "mtp"}},
+        passes=(
+            {"tp": 8, "speculative_config": {"method": "mtp", "num_speculative_tokens": 1}},
+            {"tp": 8, "speculative_config": {"method": "ngram"}},
+        ),
+        says="num_speculative_tokens must be provided with speculative model unless the draft "
+        "model config contains an n_predict parameter.",
+        fix="add num_speculative_tokens to --speculative-config",
+    ),
 )

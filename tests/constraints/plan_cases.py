@@ -99,7 +99,11 @@ PLAN_CASES: Final = (
         model="deepseek-v3",
         fails={"tp": 8, "pcp": 2, "speculative_config": {"method": "ngram"}},
         passes=(
-            {"tp": 8, "pcp": 2, "speculative_config": {"method": "mtp"}},
+            {
+                "tp": 8,
+                "pcp": 2,
+                "speculative_config": {"method": "mtp", "num_speculative_tokens": 1},
+            },
             {"tp": 8, "pcp": 2, "speculative_config": {"method": "dspark"}},
             {"tp": 8, "speculative_config": {"method": "ngram"}},
         ),

@@ -18,6 +18,7 @@ from vllm_parallel.constraints.bounds import (
 )
 from vllm_parallel.constraints.caches import STATE_RULES
 from vllm_parallel.constraints.constraint import Constraint, Violation
+from vllm_parallel.constraints.drafts import DRAFT_RULES
 from vllm_parallel.constraints.features import FEATURE_RULES
 from vllm_parallel.constraints.launch import (
     EXECUTOR_RULES,
@@ -48,6 +49,7 @@ BEFORE_SCHEDULER: Final[Rules] = (
     *PARALLEL_BOUNDS,
     *PARALLEL_RULES,
     *SPECULATIVE_BOUNDS,
+    *DRAFT_RULES,
 )
 SCHEDULER_RULES: Final[Rules] = (*SCHEDULER_BOUNDS, *ADAPTER_BOUNDS, *KV_TRANSFER_BOUNDS)
 AFTER_MODEL: Final[Rules] = (

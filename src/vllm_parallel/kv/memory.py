@@ -14,7 +14,7 @@ Made = TypeVar("Made")
 
 def what_counts(deployment: Deployment) -> Hashable:
     """All of a deployment that decides its caches: two that agree on it have the same."""
-    model, layout, settings = deployment.model, deployment.layout, deployment.settings
+    model, layout, settings = deployment.built, deployment.layout, deployment.settings
     gpu = deployment.cluster.gpu
     return (
         model.kinds,

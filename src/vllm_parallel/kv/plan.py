@@ -15,7 +15,6 @@ from vllm_parallel.kv.memory import remembered
 from vllm_parallel.kv.paging import Paging
 from vllm_parallel.kv.settling import settled
 from vllm_parallel.kv.words import skipped_layers
-from vllm_parallel.layout import pipeline_bounds
 from vllm_parallel.model import Block, GroupedQueryAttention, LatentAttention
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _caches(plan: KvPlan, stage: int) -> int:
 @remembered
 def _plan(deployment: Deployment) -> KvPlan:
     slots, numbers = slots_of(deployment)
-    bounds = tuple(pipeline_bounds(len(numbers), deployment.layout.pp))
+    bounds = tuple(deployment.stage_bounds)
     forms: dict[Form, int] = {}
     known: dict[tuple[int, ...], tuple[Paging, dict[int, int]]] = {}
     pagings: list[Paging] = []
@@ -95,7 +94,7 @@ def _plan(deployment: Deployment) -> KvPlan:
 
 def slots_of(deployment: Deployment) -> tuple[list[Slot], tuple[int, ...]]:
     """The kinds of layer, and the kind of each layer; left-out layers are kinds of their own."""
-    model, skipped = deployment.model, skipped_layers(deployment)
+    model, skipped = deployment.built, skipped_layers(deployment)
     slots = [(block, False) for block in model.kinds]
     if not skipped:
         return slots, model.pattern

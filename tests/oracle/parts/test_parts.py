@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from vllm_parallel.adapters import adapter_bytes
-from vllm_parallel.answers import Question
+from vllm_parallel.answers import Question, answer
 from vllm_parallel.constraints import check
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.shard import Shard
@@ -49,6 +49,35 @@ def differences(config: Row, asked: Row) -> Iterator[str]:
             ours = adapter_bytes(shard) if key == "adapter_bytes" else getattr(shard, key)
             if theirs.get(key) is not None and ours != theirs[key]:
                 yield f"{key} of rank {theirs['rank']} is {ours}, vLLM's is {theirs[key]}"
+
+
+def pool(config: Row, asked: Row) -> Iterator[str]:
+    """What is not as vLLM's caches are, for rows that plan them."""
+    said: Row = answer(
+        {"model": config, "args": asked["args"], "gpu": "h100-80gb",
+         "available_kv_bytes": asked["available_kv_bytes"], "ask": ["ranks", "capacity"]}
+    )  # fmt: skip
+    for theirs in asked["ranks"]:
+        ours = said["ranks"][theirs["rank"]]
+        pages = ours["kv_page_bytes"]
+        pages = [pages] if isinstance(pages, int) else pages
+        if (ours["kv_layers"], pages) != (theirs["kv_layers"], theirs["kv_page_bytes"]):
+            yield f"caches of rank {theirs['rank']}: {ours['kv_layers']} of {pages}"
+    blocks, tokens = (said["capacity"][key] for key in ("num_blocks", "tokens"))
+    if (blocks, tokens) != (asked["capacity"]["num_blocks"], asked["capacity"]["tokens"]):
+        yield f"{blocks} blocks and {tokens} tokens, vLLM's {asked['capacity']}"
+
+
+@pytest.mark.parametrize("name", sorted(name for name in ROWS if name.startswith("mtp-")))
+def test_caches_of_drafts(name: str) -> None:
+    config = ROWS[name]["config"]
+    wrong = [
+        f"{asked['args']}: {difference}"
+        for asked in ROWS[name]["asked"]
+        if asked.get("capacity")
+        for difference in pool(config, asked)
+    ]
+    assert not wrong, "\n".join(wrong[:10])
 
 
 @pytest.mark.parametrize("name", sorted(set(ROWS) - UNREAD))

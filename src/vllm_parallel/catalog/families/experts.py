@@ -154,4 +154,6 @@ def read_glm4_moe(keys: Keys) -> ModelConfig:
     blocks = [Block(attention=attention, mlp=mlp) for mlp in mlps]
     traits = Traits(ties=False, experts_required="No Glm4MoE layer found in model.layers.")
     rotary = read_rotary(keys, attention.head_dim, partial=0.5)
-    return whole_model(keys, blocks, rotary, traits)
+    model = whole_model(keys, blocks, rotary, traits)
+    predicts = keys.count("num_nextn_predict_layers") == 1
+    return replace(model, mtp=Block(attention=attention, mlp=experts) if predicts else None)

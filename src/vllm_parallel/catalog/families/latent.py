@@ -18,6 +18,7 @@ from vllm_parallel.errors import CatalogError
 from vllm_parallel.model import Block, Experts, LatentAttention, Mlp, ModelConfig, Traits
 
 Q_LORA_RANK: Final = 1536  # where the key is missing; null means none
+MTP_TYPES: Final = ("deepseek_v3", "deepseek_v32", "glm_moe_dsa")
 GLM_Q_LORA_RANK: Final = 768
 
 
@@ -27,6 +28,7 @@ class Defaults:
 
     shared_experts: int
     dense_layers: int
+    predicts: bool = False  # a module for a further token, where the config does not say
 
 
 def read_deepseek_v2(keys: Keys) -> ModelConfig:
@@ -37,7 +39,7 @@ def read_deepseek_v2(keys: Keys) -> ModelConfig:
 
 def read_deepseek_v3(keys: Keys) -> ModelConfig:
     """DeepSeek-V3, R1 and Kimi-K2."""
-    return _read(keys, Defaults(shared_experts=1, dense_layers=3))
+    return _read(keys, Defaults(shared_experts=1, dense_layers=3, predicts=True))
 
 
 def read_glm4_moe_lite(keys: Keys) -> ModelConfig:
@@ -54,7 +56,7 @@ def read_glm4_moe_lite(keys: Keys) -> ModelConfig:
         )
     keys = Keys(keys.name, {"q_lora_rank": GLM_Q_LORA_RANK, **keys.values})
     attention = latent(keys)
-    mlps = mixed_mlps(keys, Defaults(shared_experts=1, dense_layers=0))
+    mlps, _ = mixed_mlps(keys, Defaults(shared_experts=1, dense_layers=0))
     routed = [
         replace(mlp, router_dtype=Dtype.FLOAT32, correction_bias=True)
         if isinstance(mlp, Experts)
@@ -78,8 +80,8 @@ def latent(keys: Keys) -> LatentAttention:
     )
 
 
-def mixed_mlps(keys: Keys, defaults: Defaults) -> list[Mlp]:
-    """Leading dense layers, then experts with shared ones on every n-th layer."""
+def mixed_mlps(keys: Keys, defaults: Defaults) -> tuple[list[Mlp], Mlp]:
+    """Leading dense layers, then experts on every n-th layer; and what a layer more would have."""
     width = keys.size("moe_intermediate_size")
     experts = Experts(
         count=keys.size("n_routed_experts"),
@@ -90,8 +92,19 @@ def mixed_mlps(keys: Keys, defaults: Defaults) -> list[Mlp]:
     )
     first = keys.count("first_k_dense_replace", default=defaults.dense_layers)
     step = keys.size("moe_layer_freq", default=1)
-    sparse = [n >= first and n % step == 0 for n in range(layer_count(keys))]
-    return [dense_or(keys, experts, moe=moe) for moe in sparse]
+    sparse = [n >= first and n % step == 0 for n in range(layer_count(keys) + 1)]
+    *mlps, after = (dense_or(keys, experts, moe=moe) for moe in sparse)
+    return mlps, after
+
+
+def mtp_block(keys: Keys, block: Block) -> Block | None:
+    """The block of a config's one MTP module; None without, and where there are several.
+
+    Source: vllm/config/speculative.py, hf_config_override (v0.32.0)
+    """
+    count = keys.count("num_nextn_predict_layers", "num_mtp_layers", default=1)
+    known = keys.text("model_type", default=MTP_TYPES[0]) in MTP_TYPES
+    return block if count == 1 and known else None
 
 
 def _read(keys: Keys, defaults: Defaults) -> ModelConfig:
@@ -100,6 +113,10 @@ def _read(keys: Keys, defaults: Defaults) -> ModelConfig:
     Source: vllm/model_executor/models/deepseek_v2.py (v0.32.0)
     """
     attention = latent(keys)
-    blocks = [Block(attention=attention, mlp=mlp) for mlp in mixed_mlps(keys, defaults)]
+    mlps, after = mixed_mlps(keys, defaults)
+    blocks = [Block(attention=attention, mlp=mlp) for mlp in mlps]
     traits = Traits(ties=False, sequence_parallel_experts=True, stays_split=True)
-    return whole_model(keys, blocks, read_yarn(keys, attention.rope_dim), traits)
+    model = whole_model(keys, blocks, read_yarn(keys, attention.rope_dim), traits)
+    if not defaults.predicts:
+        return model
+    return replace(model, mtp=mtp_block(keys, Block(attention=attention, mlp=after)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import whole_model
-from vllm_parallel.catalog.families.latent import Defaults, latent, mixed_mlps
+from vllm_parallel.catalog.families.latent import Defaults, latent, mixed_mlps, mtp_block
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_yarn
 from vllm_parallel.errors import CatalogError
@@ -41,15 +41,18 @@ def read_deepseek_v32(keys: Keys) -> ModelConfig:
         selected_tokens=keys.size("index_topk"),
     )
     selects = replace(attention, indexer=indexer)
+    mlps, after = mixed_mlps(keys, DEFAULTS)
     blocks = [
         Block(attention=selects if has_indexer(keys, n) else attention, mlp=_with_tokens(mlp))
-        for n, mlp in enumerate(mixed_mlps(keys, DEFAULTS))
+        for n, mlp in enumerate(mlps)
     ]
     traits = Traits(
         ties=False, sequence_parallel_experts=True, stays_split=True, sparse_attention=True
     )
     table = read_yarn(keys, attention.rope_dim)
     model = whole_model(keys, blocks, table, traits)
+    predictor = Block(attention=selects, mlp=_with_tokens(after))
+    model = replace(model, mtp=mtp_block(keys, predictor))
     alike = keys.flag("indexer_rope_interleave")  # get_rope then returns the same table twice
     second = Extra(name="indexer_rope_emb.cos_sin_cache", rows=table.positions, columns=table.dim)
     return model if alike else replace(model, ends=Ends(buffers=(second,)))

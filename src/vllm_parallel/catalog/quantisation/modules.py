@@ -123,9 +123,24 @@ class Modules:
             facts = replace(facts, head=self.method.head(self._module("lm_head")))
         if self.model.is_latent and facts.method == "compressed-tensors":
             facts = replace(facts, kv_cache_dtype=None)  # MLA does not look at its scheme
-        model = replace(self.model, kinds=tuple(kinds), pattern=tuple(pattern), quantisation=facts)
+        model = replace(
+            self.model,
+            kinds=tuple(kinds),
+            pattern=tuple(pattern),
+            quantisation=facts,
+            mtp=self._mtp(),
+        )
         _refuse_unused(model)
         return model
+
+    def _mtp(self) -> Block | None:
+        """The block of the MTP module, which is named as the layer after the last."""
+        block = self.model.mtp
+        if block is None:
+            return None
+        (layer,) = ModelGraph.of(replace(self.model, kinds=(block,), pattern=(0,))).kinds
+        schemes = self._schemes(self.model.layers, self._linears(layer), block)
+        return replace(block, schemes=schemes)
 
     def _schemes(self, number: int, linears: list[str], block: Block) -> Schemes:
         found: list[tuple[str, Scheme | None]] = [

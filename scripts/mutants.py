@@ -64,12 +64,14 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "parts": ("tests/test_overhead.py",),
     "caches": ("tests/test_caches.py", "tests/test_kv.py"),
+    "search": ("tests/test_search.py",),
 }
 # The stage that is likeliest to catch a mutant is asked first: most end there.
-USUAL: Final = ("builds", "sums", "verdicts", "rules", "caches", "parts")
-OF_RULES: Final = ("verdicts", "rules", "builds", "sums", "caches", "parts")
-OF_CACHES: Final = ("caches", "builds", "sums", "rules", "verdicts", "parts")
-OF_PARTS: Final = ("parts", "sums", "builds", "verdicts", "rules", "caches")
+USUAL: Final = ("builds", "sums", "verdicts", "rules", "caches", "parts", "search")
+OF_RULES: Final = ("verdicts", "rules", "builds", "sums", "caches", "parts", "search")
+OF_CACHES: Final = ("caches", "builds", "sums", "rules", "verdicts", "parts", "search")
+OF_PARTS: Final = ("parts", "sums", "builds", "verdicts", "rules", "caches", "search")
+OF_SEARCH: Final = ("search", "sums", "builds", "verdicts", "rules", "caches", "parts")
 PYTEST: Final = (
     *("-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"),
     *("-o", "addopts=--strict-markers --strict-config --import-mode=importlib"),
@@ -97,6 +99,8 @@ class Mutant:
             return OF_PARTS
         if self.file.startswith("kv/"):
             return OF_CACHES
+        if self.file.startswith("search."):
+            return OF_SEARCH
         return OF_RULES if self.file.startswith("constraints/") else USUAL
 
     def planted(self, source: str) -> str | None:

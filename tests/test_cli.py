@@ -15,6 +15,7 @@ from vllm_parallel import cli
 from vllm_parallel.engine import options
 
 LLAMA: Final = "llama-3.1-8b"
+EIGHT: Final = (LLAMA, "--gpus", "8", "--gpu", "h100-80gb")
 Streams = pytest.CaptureFixture[str]
 
 
@@ -180,6 +181,26 @@ def test_options_of_every_kind(capsys: Streams) -> None:
         (("plan", LLAMA, "-tp", "1000000000"), "is 1000000000; at most"),
         (("plan", LLAMA, "-dp", "131072", "--json"), "131072 ranks, too many to list"),
         (("plan", LLAMA, "--json=1"), "--json"),
+        (("layouts", LLAMA), "--gpus, --gpu"),
+        (("layouts", *EIGHT, "--gpus", "0"), "--gpus is 0; give a whole number of at least 1"),
+        (("layouts", *EIGHT, "--gpus", "1025"), "--gpus is 1025; at most 1024 are searched"),
+        (("layouts", *EIGHT, "--gpus-per-node", "0"), "--gpus-per-node is 0"),
+        (("layouts", *EIGHT, "--concurrency", "-1"), "--concurrency is -1"),
+        (("layouts", *EIGHT, "--context", "0"), "--context is 0"),
+        (("layouts", *EIGHT, "--context", "200000"), "a request may have 131072 tokens"),
+        (
+            ("layouts", *EIGHT, "--context", "9000", "--max-model-len", "8k"),
+            "a request may have 8000 tokens; use a --context of at most 8000",
+        ),
+        (("layouts", *EIGHT, "--top", "0"), "--top is 0"),
+        (("layouts", *EIGHT, "--goal", "speed"), "'speed'"),
+        (("layouts", *EIGHT, "--gpu", "h1000"), "GPU 'h1000' is not in the catalog"),
+        (("layouts", *EIGHT, "--gpu", "b200"), "--goal tpot needs rates, and the catalog has none"),
+        (("layouts", *EIGHT, "-tp", "8"), "--tensor-parallel-size is what the search varies"),
+        (("layouts", *EIGHT, "-ep"), "--enable-expert-parallel is what the search varies"),
+        (("layouts", *EIGHT, "--max-model-length", "8k"), "did you mean --max-model-len"),
+        (("layouts", "no-such-model", *EIGHT[1:]), "model 'no-such-model' is neither"),
+        (("layouts", "deepseek-r1", *EIGHT[1:], "--gpu", "mi300x"), "not modelled on a MI300X"),
         (("batch", "file"), "file"),
         (("batch", "--json"), "--json"),
     ],
@@ -208,7 +229,8 @@ def test_unknown_option_names_the_nearest(capsys: Streams, word: str, nearest: s
 def test_help(capsys: Streams) -> None:
     """Help names every option of `vllm serve`, and is the same whatever the terminal."""
     for words, names in (
-        (["--help"], ["plan", "batch"]),
+        (["--help"], ["plan", "batch", "check", "layouts"]),
+        (["layouts", "--help"], ["--gpus", "--goal", "--fewer", "--max-model-len"]),
         (["batch", "--help"], ["batch"]),
         (["plan", "--help"], [option.names[0] for option in options().values()]),
     ):
@@ -238,6 +260,72 @@ def test_a_model_by_path(capsys: Streams, tmp_path: Path) -> None:
         assert planned(capsys, str(path), "-tp", "2")[0] == 0
     assert cli.main(["plan", str(folder)]) == 0
     assert f"vllm serve '{folder}'" in capsys.readouterr().out
+
+
+# layouts.
+
+
+def ranked(capsys: Streams, *words: str) -> tuple[int, Any]:
+    """Exit code and answer of a `layouts --json`."""
+    code = cli.main(["layouts", *words, "--json"])
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert said.out.count("\n") == 1
+    return code, json.loads(said.out)
+
+
+def test_layouts(capsys: Streams) -> None:
+    """Every layout is found or counted; what is found is what `plan` says of its arguments."""
+    code, answer = ranked(capsys, *EIGHT, "--top", "3", "--max-model-len", "8K")
+    assert (code, answer["goal"], answer["gpus_per_node"]) == (0, "tpot", 8)
+    assert answer["load"] == {"concurrency": 64, "context": 4096}
+    assert len(answer["layouts"]) == 3 < answer["found"]
+    refused = sum(row["count"] for row in answer["refused"])
+    assert answer["found"] + refused == answer["searched"]
+    times = [row["tpot_seconds"] for row in answer["layouts"]]
+    assert times == sorted(times)
+    for row in answer["layouts"]:
+        widths = row["args"]
+        assert widths.pop("max_model_len") == 8192
+        flags = [f"--{name.replace('_', '-')}={width}" for name, width in widths.items()]
+        _, plan = planned(capsys, LLAMA, "--gpu", "h100-80gb", "--max-model-len", "8192", *flags)
+        assert plan["verdict"]["accepted"]
+        assert plan["capacity"]["tokens"] == row["tokens_per_engine"]
+        assert row["tokens"] == row["tokens_per_engine"] * row["engines"]
+        rate = row["running"] / row["tpot_seconds"] / row["gpus"]
+        assert row["tokens_per_second_per_gpu"] == pytest.approx(rate)
+
+
+def test_layouts_by_memory(capsys: Streams) -> None:
+    """A GPU without rates will do, and nothing is said of time."""
+    code, answer = ranked(capsys, LLAMA, "--gpus", "4", "--gpu", "b200", "--goal", "capacity")
+    assert (code, answer["load"]) == (0, None)
+    assert {row["tpot_seconds"] for row in answer["layouts"]} == {None}
+    tokens = [row["tokens"] for row in answer["layouts"]]
+    assert tokens == sorted(tokens, reverse=True)
+    _, more = ranked(capsys, LLAMA, "--gpus", "4", "--gpu", "b200", "--goal", "capacity", "--fewer")
+    assert more["searched"] > answer["searched"]
+    assert more["layouts"][0] == answer["layouts"][0]
+
+
+def test_layouts_of_short_contexts(capsys: Streams) -> None:
+    """The context that is not given is never longer than a request may be."""
+    _, answer = ranked(capsys, *EIGHT, "--max-model-len", "1k", "--concurrency", "3")
+    assert answer["load"] == {"concurrency": 3, "context": 1000}
+
+
+def test_layouts_for_people(capsys: Streams) -> None:
+    assert cli.main(["layouts", "deepseek-r1", "--gpus", "16", "--gpu", "h200", "--top", "2"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("deepseek-r1 on 16 × H200 141GB SXM, 8 a node\nvLLM 0.32.0 starts ")
+    assert "Load: 64 requests of 4,096 tokens decode, without prompts and queueing." in out
+    assert '  vllm serve "$MODEL" \\\n' in out
+    assert "It spans nodes of 8: add --nnodes" in out
+    assert "mla-pcp-with-dcp" in out
+    assert cli.main(["layouts", "llama-3.1-70b", "--gpus", "1", "--gpu", "h100-80gb"]) == 1
+    out = capsys.readouterr().out
+    assert "starts none of 1 layout.\n\nFell out" in out
+    assert "1  room-for-a-block  as tp1: " in out
 
 
 # batch.

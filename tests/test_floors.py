@@ -29,19 +29,20 @@ FLOOR_NAMES: Final = (
     "adapters collectives overhead",
     "ledger",
     "price",
-    "verdict search",
+    "verdict",
+    "search",
     "files",
     "catalog engine",
     "compare",
     "render",
     "steps",
     "answers",
-    "review",  # commands in place of questions, answered alike
+    "review layouts",  # commands in place of questions, answered alike
     "cli",  # speaks the JSON of answers, so it stands above them
     "__init__ __main__",  # the doors to the street
 )
 FLOORS: Final = {name: floor for floor, names in enumerate(FLOOR_NAMES) for name in names.split()}
-KERNEL: Final = FLOORS["verdict"]
+KERNEL: Final = FLOORS["search"]
 FLOOR: Final = re.compile(r" \(floor \d+\)")
 ON_ONE_FLOOR: Final = {("units", "errors")}  # the ground: errors first
 FILES_AND_FORMATS: Final = {

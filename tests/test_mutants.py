@@ -10,6 +10,7 @@ from scripts.mutants import (
     OF_CACHES,
     OF_PARTS,
     OF_RULES,
+    OF_SEARCH,
     PACKAGE,
     ROOT,
     STAGES,
@@ -76,5 +77,5 @@ def test_every_named_test_is_there() -> None:
     assert len(named) > 10
     rules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/constraints/test_*.py")}
     assert rules - set(named) == set()
-    for stages in (USUAL, OF_RULES, OF_CACHES, OF_PARTS):
+    for stages in (USUAL, OF_RULES, OF_CACHES, OF_PARTS, OF_SEARCH):
         assert sorted(stages) == sorted(STAGES)

@@ -1,4 +1,4 @@
-"""The commands: `plan` one deployment, `batch` a file of questions, `check` launch commands."""
+"""The commands: `plan` a deployment, `batch` questions, `check` commands, rank `layouts`."""
 
 from __future__ import annotations
 
@@ -90,8 +90,7 @@ def run_plan(given: argparse.Namespace) -> int:
     else:
         from vllm_parallel.render.report import report  # noqa: PLC0415  # only people pay for it
 
-        word = '"$MODEL"' if is_catalog_name(given.model) else shlex.quote(given.model)
-        sys.stdout.write(report(question.deployment, verdict, word) + "\n")
+        sys.stdout.write(report(question.deployment, verdict, _model_word(given.model)) + "\n")
     return ACCEPTED if verdict.accepted else REFUSED
 
 
@@ -120,6 +119,21 @@ def run_check(given: argparse.Namespace) -> int:
     return code
 
 
+def run_layouts(given: argparse.Namespace) -> int:
+    """Every layout of so many GPUs, ranked: a report for people, or JSON; 1 if none fits."""
+    from vllm_parallel.layouts import LayoutsAnswer, Terms  # noqa: PLC0415  # only `layouts` pays
+
+    answer = LayoutsAnswer.of(question_of(given), Terms.of(vars(given)))
+    text = json.dumps(answer.row) if given.json else answer.report(_model_word(given.model))
+    sys.stdout.write(text + "\n")
+    return ACCEPTED if answer.outcome.found else REFUSED
+
+
+def _model_word(model: str) -> str:
+    """The model as a word of the shell; the catalog does not know where its weights lie."""
+    return '"$MODEL"' if is_catalog_name(model) else shlex.quote(model)
+
+
 def terms_of(given: argparse.Namespace) -> Json:
     """The keys of a question that the call itself sets."""
     ours = ("available_kv_bytes", "gpu", "gpus_per_node", "nodes", "rank", "as_bf16", "ask")
@@ -143,7 +157,7 @@ def _parser(words: Sequence[str]) -> Parser:
         prog="vllm-parallel", description=__doc__, allow_abbrev=False, formatter_class=Help
     )
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="plan|batch|check", prog="vllm-parallel"
+        dest="command", required=True, metavar="plan|batch|check|layouts", prog="vllm-parallel"
     )
     batch = commands.add_parser(
         "batch", help="answer JSON lines from standard input", formatter_class=Help
@@ -165,7 +179,29 @@ def _parser(words: Sequence[str]) -> Parser:
     check.set_defaults(run=run_check)
     if words[:1] == ["check"]:
         _add_check(check)
+    layouts = commands.add_parser(
+        "layouts", help="rank the layouts of some GPUs", allow_abbrev=False, formatter_class=Help
+    )
+    layouts.set_defaults(run=run_layouts)
+    if words[:1] == ["layouts"]:
+        _add_layouts(layouts, words[1:])
     return parser
+
+
+def _add_layouts(layouts: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    layouts.add_argument("model", help="catalog name, config.json or its folder")
+    layouts.add_argument("--gpus", type=int, required=True, help="how many there are")
+    layouts.add_argument("--gpu", required=True, help="GPU of the catalog")
+    layouts.add_argument("--gpus-per-node", type=int, help="8 if not given")
+    goals = ("tpot", "throughput", "longest-request", "capacity")
+    layouts.add_argument("--goal", choices=goals, help="what to rank by; tpot if not given")
+    layouts.add_argument("--concurrency", type=int, help="requests at once; 64 if not given")
+    layouts.add_argument("--context", type=int, help="tokens of each; 4096 if not given")
+    layouts.add_argument("--fewer", action="store_true", help="also layouts of fewer GPUs")
+    layouts.add_argument("--top", type=int, help="how many to show; 10 if not given")
+    layouts.add_argument("--as-bf16", action="store_true", default=None, help="unquantised twin")
+    layouts.add_argument("--json", action="store_true", help="print the answer as JSON")
+    _add_theirs(layouts, words)
 
 
 def _add_check(check: argparse.ArgumentParser) -> None:
@@ -189,14 +225,19 @@ def _add_plan(plan: argparse.ArgumentParser, words: Sequence[str]) -> None:
     plan.add_argument("--rank", type=int, help="only this rank")
     plan.add_argument("--ask", action="append", help="only this part of the answer")
     plan.add_argument("--json", action="store_true", help="print the answer as JSON")
-    ours = {name for action in plan._actions for name in action.option_strings}  # noqa: SLF001
+    _add_theirs(plan, words)
+
+
+def _add_theirs(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """The options of vLLM that are asked for."""
+    ours = {name for action in parser._actions for name in action.option_strings}  # noqa: SLF001
     theirs = named()
     asked = {word.partition("=")[0] for word in words if _is_option(word)}
     for word in sorted(asked - ours - theirs.keys()):
         raise ParseError(place=word, problem="is no option", fix=nearest(word, [*ours, *theirs]))
     # vLLM has over 300 options; a parser of those asked for starts in a tenth of the time.
     everything = not asked.isdisjoint(("-h", "--help"))
-    group = plan.add_argument_group("vllm serve", "vLLM's own options, spelled as there")
+    group = parser.add_argument_group("vllm serve", "vLLM's own options, spelled as there")
     found = {theirs[word].dest: theirs[word] for word in asked & theirs.keys()}
     for option in (options() if everything else found).values():
         _add_option(group, option)

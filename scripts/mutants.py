@@ -58,7 +58,11 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
             "tests/test_adapters.py",
             "tests/test_drafts.py",
         ),
-        *("tests/test_deployment.py", "tests/test_mixers.py", "tests/test_catalog_sources.py"),
+        *(
+            *("tests/test_deployment.py", "tests/test_frozen.py"),
+            "tests/test_mixers.py",
+            "tests/test_catalog_sources.py",
+        ),
         *("tests/test_graph.py", "tests/test_ranks.py", "tests/test_placement.py"),
         *("tests/test_collectives.py", "tests/test_price.py"),
     ),

@@ -15,6 +15,7 @@ SOURCE: Final = Path(__file__).parents[1] / "src" / "vllm_parallel"
 PACKAGE: Final = "vllm_parallel"
 
 FLOOR_NAMES: Final = (
+    "frozen",
     "units errors provenance",
     "dtype",
     "methods mixer positions extras scheme tower",
@@ -49,6 +50,8 @@ FILES_AND_FORMATS: Final = {
     "csv", "fileinput", "glob", "importlib", "io", "json", "logging", "os", "pathlib", "pickle",
     "pprint", "shutil", "socket", "subprocess", "sys", "tempfile", "tomllib", "urllib",
 }  # fmt: skip
+# It reads the version, and compiles the __init__ of a class as the standard decorator does.
+MAKES_CLASSES: Final = {"frozen": {"sys", "exec"}}
 CALLS: Final = {"print", "open", "input", "exec", "eval", "__import__", "breakpoint"}
 
 Sources = Mapping[str, str]  # dotted name below the package, and text
@@ -138,10 +141,11 @@ def talkative(sources: Sources) -> Iterator[str]:
         if FLOORS.get(module.partition(".")[0], 0) > KERNEL:
             continue
         for top in outside(sources, module):
-            if top in FILES_AND_FORMATS:
+            if top in FILES_AND_FORMATS - MAKES_CLASSES.get(module, set()):
                 yield f"{module} imports {top}"
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Name) and node.id in CALLS:
+            named = CALLS - MAKES_CLASSES.get(module, set())
+            if isinstance(node, ast.Name) and node.id in named:
                 yield f"{module} names {node.id}"
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from vllm_parallel.catalog import load_gpu, load_model, with_dtype, with_quantization
@@ -18,6 +17,7 @@ from vllm_parallel.deployment import Deployment
 from vllm_parallel.engine import Arguments, nearest
 from vllm_parallel.engine.arguments import MAX_NUMBER
 from vllm_parallel.errors import ParseError, VllmParallelError, shortened
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.ranks import Group, Rank, rank_lists

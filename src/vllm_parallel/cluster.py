@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.provenance import Provenance
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from vllm_parallel.cluster import Cluster
+from vllm_parallel.frozen import dataclass, field, replace
 from vllm_parallel.layout import Layout, pipeline_bounds
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.units import GIB

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 
 
 class Over(StrEnum):

@@ -7,10 +7,10 @@ Names and shapes are those of vLLM's own parameters, so that a rank's list can b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.layers import (
     Storage,
     attention_weights,

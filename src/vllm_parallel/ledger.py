@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
 from vllm_parallel.cluster import Gpu
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.kv import KvCache
 from vllm_parallel.overhead import (
     COEFFICIENTS,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.units import exact_div
 
 

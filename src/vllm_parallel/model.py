@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.positions import ContextLimit, Rotary
 
 

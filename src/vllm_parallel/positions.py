@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ agree on every digit but its own, so it is found by arithmetic whatever the size
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.cluster import Cluster
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.layout import Axis, Layout
 
 # The digits that vary inside a group, slowest first. TP has two, since DCP cuts runs out of it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.answers import Json, Question, parts
@@ -14,6 +13,7 @@ from vllm_parallel.engine.options import options
 from vllm_parallel.engine.reading import Reading
 from vllm_parallel.engine.values import Unknown, is_known, written
 from vllm_parallel.errors import ParseError, VllmParallelError, on_one_line, shortened
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.term import RELEASE
 from vllm_parallel.verdict import Verdict
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,6 +11,7 @@ from vllm_parallel.cuts import cut_of
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.graph import ModelGraph
 from vllm_parallel.model import Experts, ModelConfig
 from vllm_parallel.ranks import Rank

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.provenance import Provenance
 
 RELEASE: Final = "0.32.0"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 
 INDEX_BYTES: Final = 8  # one position of a table of positions
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
@@ -17,6 +16,7 @@ from vllm_parallel.constraints import (
     check_before_memory,
 )
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.kv import KvCache
 from vllm_parallel.ledger import Capacity, Ledger, Pool, available_on, stage_shards
 from vllm_parallel.units import GIB

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from math import prod
 from typing import Final, Protocol
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.units import exact_div, round_up
 
 VOCABULARY_MULTIPLE: Final = 64  # vocab_parallel_embedding.py, DEFAULT_VOCAB_PADDING_SIZE

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.frozen import dataclass
 
 MAX_SIZE: Final = 2**48  # beyond any tensor's dimension; keeps absurd input out of the sums
 JsonObject = Mapping[str, object]

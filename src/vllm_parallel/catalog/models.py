@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -13,6 +12,7 @@ from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, close_names, on_one_line, shortened
 from vllm_parallel.files import read_beside
+from vllm_parallel.frozen import replace
 from vllm_parallel.methods import ONLINE, TAKES_OVER, UNMODELLED
 from vllm_parallel.model import ModelConfig
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
 from functools import lru_cache
 
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.files import read_beside
+from vllm_parallel.frozen import fields
 from vllm_parallel.price.rates import Curve, Rate, Rates
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.units import KIB

@@ -6,13 +6,13 @@ Nothing here is needed to read a model, so nothing here is read on the way to on
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.files import read_beside
+from vllm_parallel.frozen import dataclass
 
 
 class Origin(StrEnum):

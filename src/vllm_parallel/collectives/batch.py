@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.layout import Layout
 from vllm_parallel.units import ceil_div
 
@@ -47,7 +46,7 @@ class EngineBatch:
     """
 
     prefill: tuple[tuple[int, int], ...] = ()
-    decode: tuple[int, ...] = field(default=())
+    decode: tuple[int, ...] = ()
 
     @property
     def tokens(self) -> int:

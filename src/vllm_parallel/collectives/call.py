@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vllm_parallel.collectives.batch import Batch
 from vllm_parallel.collectives.collective import Collective, Kind
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.layout import Axis
 from vllm_parallel.units import ceil_div
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import prod
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.layout import Axis
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
@@ -16,6 +15,7 @@ from vllm_parallel.collectives.ends import after_layers, before_layers
 from vllm_parallel.collectives.experts import expert_calls, splits_tokens
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.layout import Axis, Layout, pipeline_bounds
 from vllm_parallel.model import Block, Experts
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from vllm_parallel.constraints.table import check
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.frozen import replace
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.model import ModelConfig
 

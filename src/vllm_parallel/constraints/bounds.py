@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from math import inf
 from operator import attrgetter
@@ -17,6 +16,7 @@ from typing import Final, NamedTuple
 from vllm_parallel.constraints.balancing import first_engine
 from vllm_parallel.constraints.constraint import Constraint, Known, Stage
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.frozen import replace
 
 EPLB: Final = "vllm/config/parallel.py, EPLBConfig"
 MODEL: Final = "vllm/config/model.py, ModelConfig"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.frozen import dataclass
 
 Test = Callable[[Deployment], bool]
 

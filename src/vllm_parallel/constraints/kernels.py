@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.layers.quantised import Linear
 from vllm_parallel.weight import Cut, extent
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import fields as fields_of
 from typing import Final
 
 from vllm_parallel.deployment import (
@@ -17,6 +15,8 @@ from vllm_parallel.deployment import (
 )
 from vllm_parallel.engine.options import nearest, options
 from vllm_parallel.errors import ParseError, shortened
+from vllm_parallel.frozen import dataclass
+from vllm_parallel.frozen import fields as fields_of
 from vllm_parallel.layout import Layout
 
 MAX_NUMBER: Final = 2**60

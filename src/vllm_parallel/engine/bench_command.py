@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from typing import Final
 
 from vllm_parallel.engine.options import BENCH
 from vllm_parallel.engine.values import Unknown, option_words
+from vllm_parallel.frozen import dataclass, field, fields
 
 COMMAND: Final = f"vllm {BENCH}"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 from vllm_parallel.engine.options import SERVE, commands, other_commands
 from vllm_parallel.engine.shell import Shell, Word
 from vllm_parallel.errors import ParseError
+from vllm_parallel.frozen import dataclass, replace
 
 VLLM: Final = "vllm"
 OURS: Final = "vllm-parallel"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from vllm_parallel.engine.arguments import Arguments
 from vllm_parallel.engine.options import SERVE
 from vllm_parallel.engine.values import Unknown, option_words
 from vllm_parallel.errors import ParseError
+from vllm_parallel.frozen import dataclass, field
 
 COMMAND: Final = f"vllm {SERVE}"
 

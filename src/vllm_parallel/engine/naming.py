@@ -6,12 +6,12 @@ Source: Python 3.11, argparse, ArgumentParser._parse_optional
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Final
 
 from vllm_parallel.engine.options import Option, named, nearest
 from vllm_parallel.engine.shell import Word
 from vllm_parallel.errors import ParseError, on_one_line
+from vllm_parallel.frozen import dataclass, replace
 
 NUMBER: Final = re.compile(r"-\d+|-\d*\.\d+")
 FILLED_IN: Final = re.compile(r"[$`<]")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from vllm_parallel.files import read_beside
+from vllm_parallel.frozen import dataclass
 
 SERVE: Final = "serve"
 BENCH: Final = "bench serve"

@@ -6,13 +6,13 @@ Source: vllm/utils/argparse_utils.py, FlexibleArgumentParser (v0.32.0); Python's
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from vllm_parallel.engine.commands import Command
 from vllm_parallel.engine.options import SERVE, commands, nearest, other_commands
 from vllm_parallel.engine.reader import Fault, Given, Reader
 from vllm_parallel.engine.shell import Word
 from vllm_parallel.errors import ParseError, on_one_line
+from vllm_parallel.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.engine.options import Option, nearest, options
 from vllm_parallel.errors import ParseError, shortened
+from vllm_parallel.frozen import dataclass
 
 Json = Mapping[str, object]
 SUFFIXED: Final = r"(?P<number>\d+(?P<fraction>\.\d+)?)(?P<suffix>[kKmMgGtT])"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 
 UNKNOWN_CHIP: Final = 0  # not NVIDIA's: its back ends are not modelled
 HALF: Final = frozenset((Dtype.FLOAT16, Dtype.BFLOAT16))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import LayoutError
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.kv.groups import KvGroup
 from vllm_parallel.kv.plan import KvPlan
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.kv.specs import LOCAL, KvKind, KvSpec
 from vllm_parallel.units import ceil_div
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from vllm_parallel.frozen import dataclass
 
 DEFAULT_BLOCK: Final = 16
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.kv.groups import KvGroup, dealt
 from vllm_parallel.kv.layers import Slot, attention_spec, index_spec
 from vllm_parallel.kv.memory import remembered

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.units import ceil_div
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.kv.specs import KvKind
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import gcd
 from typing import Final
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.layers.storage import Storage
 from vllm_parallel.model import Experts
 from vllm_parallel.scheme import Along, Axis, Biases, Scheme, Tensor, Unit

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.scheme import Along, Axis, Scheme
 from vllm_parallel.weight import Cut, Dimension, Part, Split, Weight, extent, whole
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.weight import Part, Weight, whole
 
 if TYPE_CHECKING:

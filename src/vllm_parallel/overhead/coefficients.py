@@ -8,9 +8,9 @@ both, and no data parallelism, expert parallelism, DCP or more ranks than KV hea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.term import Span
 from vllm_parallel.units import GIB, MIB

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 
 from vllm_parallel.collectives import Collective, Device, Kind
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.price.rates import Rates
 from vllm_parallel.units import ceil_div
 

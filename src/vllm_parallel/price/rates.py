@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.provenance import Provenance
 
 

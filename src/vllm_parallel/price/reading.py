@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.kv.plan import KvPlan
 from vllm_parallel.kv.specs import KvKind
 from vllm_parallel.kv.state import StateSpec

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Final
 
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.graph import ModelGraph
 from vllm_parallel.model import Experts, ModelConfig
 from vllm_parallel.shard import Shard

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.provenance import Provenance
 
 

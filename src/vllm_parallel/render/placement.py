@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.cluster import Cluster
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.ranks import Rank, all_groups
 from vllm_parallel.render.numbers import counted

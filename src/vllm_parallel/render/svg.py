@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
+
+from vllm_parallel.frozen import dataclass
 
 
 def element(tag: str, body: str = "", **attributes: str | int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 from typing import Final
 
@@ -11,6 +10,7 @@ from vllm_parallel.catalog.families.filled import filled
 from vllm_parallel.catalog.families.mamba import refuse_uneven_mixer
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import LENGTHS
+from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import Mamba1, Mamba2, Mixer
 from vllm_parallel.model import Block, ModelConfig, Traits
 from vllm_parallel.positions import ContextLimit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -17,6 +16,7 @@ from vllm_parallel.catalog.rope import read_rotated
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends, Extra
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
 
 FREQUENCIES: Final = ("inv_freq", "original_inv_freq")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_context, read_dtype
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.model import (
     Block,
     DenseMlp,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import layer_count, one_each
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import Block, ModelConfig
 
 LAYER_TYPES: Final = {  # old words and new

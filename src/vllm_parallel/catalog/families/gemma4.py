@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -23,6 +22,7 @@ from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary, rope_keys
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.extras import Ends, Extra, Over
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import (
     Block,
     DenseMlp,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -19,6 +18,7 @@ from vllm_parallel.catalog.families.common import (
 )
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary, rope_keys
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import (
     Block,
     DenseMlp,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -15,6 +14,7 @@ from vllm_parallel.catalog.families.common import (
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary, read_yarn
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import Block, DenseMlp, Experts, ModelConfig, Traits
 
 GPT_OSS_YARN: Final = {

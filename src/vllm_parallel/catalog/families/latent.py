@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -15,6 +14,7 @@ from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_yarn
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.model import Block, Experts, LatentAttention, Mlp, ModelConfig, Traits
 
 Q_LORA_RANK: Final = 1536  # where the key is missing; null means none

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.backend import built
 from vllm_parallel.catalog.families.from_library import HUNYUAN, OLMO, hunyuan_block, olmo2_block
 from vllm_parallel.catalog.keys import JsonObject, Keys
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import Experts, ModelConfig, Traits
 
 FLEX_OLMO: Final[JsonObject] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -21,6 +20,7 @@ from vllm_parallel.catalog.rope import LONG, read_rotary, rope_keys, rope_type
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.extras import Ends, Extra
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
 
 PHI_3: Final[JsonObject] = {

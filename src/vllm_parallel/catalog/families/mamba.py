@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -23,6 +22,7 @@ from vllm_parallel.catalog.families.filled import (
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import Mamba1, Mamba2
 from vllm_parallel.model import Block, DenseMlp, Experts, Mlp, ModelConfig, Traits
 from vllm_parallel.units import ceil_div

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -23,6 +22,7 @@ from vllm_parallel.catalog.rope import read_context, read_rotary
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends, Extra, Over
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import (
     Block,
     DenseMlp,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from typing import Final
@@ -22,6 +21,7 @@ from vllm_parallel.catalog.towers.qwen import (
     read_qwen3_tower,
 )
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.tower import Patches, Plain, Stack, Tower
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import HeadDefaults, grouped, whole_model
@@ -10,6 +9,7 @@ from vllm_parallel.catalog.families.filled import filled, refuse_no_attention
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import Mamba2
 from vllm_parallel.model import Block, DenseMlp, Experts, ModelConfig, Traits
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import layer_count, one_window, whole_model
@@ -10,6 +9,7 @@ from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends, Extra
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
 
 GPT_2: Final[JsonObject] = {"vocab_size": 50_257, "tie_word_embeddings": True}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -18,6 +17,7 @@ from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.extras import Ends
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
 from vllm_parallel.units import round_up
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import whole_model
@@ -11,6 +10,7 @@ from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_yarn
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends, Extra
+from vllm_parallel.frozen import replace
 from vllm_parallel.model import Block, DenseMlp, Indexer, Mlp, ModelConfig, Traits
 
 GLM_DSA: Final = {"q_lora_rank": 2048, "index_topk": 2048, "index_head_dim": 128,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.families.common import (
@@ -17,6 +16,7 @@ from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.extras import Ends, Extra, Over
+from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import Mamba2
 from vllm_parallel.model import Block, GroupedQueryAttention, ModelConfig, Traits
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.catalog.keys import Keys
@@ -14,6 +13,7 @@ from vllm_parallel.catalog.quantisation.schemes import expert_scheme, linear_sch
 from vllm_parallel.catalog.quantisation.strategy import Args, Target
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.scheme import Quantisation, Scheme
 
 REGEX: Final = "re:"

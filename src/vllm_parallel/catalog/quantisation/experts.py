@@ -6,7 +6,6 @@ Every tensor has the rank's experts as its first dimension, and a twin for the s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -30,6 +29,7 @@ from vllm_parallel.catalog.quantisation.layouts import (
     groups,
 )
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import replace
 from vllm_parallel.scheme import Along, Axis, Biases, Kind, Scheme, Tensor, Unit
 
 MARLIN_GROUPS: Final = (ALL, 32, 64, 128)

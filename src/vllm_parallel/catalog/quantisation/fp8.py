@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.catalog.keys import Keys
@@ -10,6 +9,7 @@ from vllm_parallel.catalog.quantisation import experts, layouts
 from vllm_parallel.catalog.quantisation.keys import pair, required, words
 from vllm_parallel.catalog.quantisation.method import HALVES, Method, Module, Refused, skipped
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.scheme import Biases, Quantisation, Scheme
 
 SCHEMES: Final = ("static", "dynamic")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.scheme import Quantisation, Scheme
 
 HALVES: Final = (Dtype.BFLOAT16, Dtype.FLOAT16)

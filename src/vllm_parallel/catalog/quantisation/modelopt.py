@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Final
 
@@ -13,6 +12,7 @@ from vllm_parallel.catalog.quantisation.keys import words
 from vllm_parallel.catalog.quantisation.method import HALVES, Method, Module, Refused, skipped
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.scheme import Biases, Kind, Quantisation, Scheme
 
 ALGORITHMS: Final = (

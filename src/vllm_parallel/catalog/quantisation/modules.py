@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -16,6 +15,7 @@ from vllm_parallel.catalog.quantisation.names import Names, names_of
 from vllm_parallel.catalog.quantisation.online import Online
 from vllm_parallel.catalog.quantisation.packed import read_awq, read_gptq
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.graph import ModelGraph
 from vllm_parallel.methods import DEPRECATED, DEPRECATION, METHODS
 from vllm_parallel.model import Block, Experts, LatentAttention, ModelConfig

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.frozen import dataclass
 
 QKV: Final = {"qkv_proj": ("q_proj", "k_proj", "v_proj")}
 GATE_UP: Final = {"gate_up_proj": ("gate_proj", "up_proj")}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.catalog.quantisation import experts, layouts
 from vllm_parallel.catalog.quantisation.method import HALVES, Module
 from vllm_parallel.dtype import Dtype
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.scheme import Biases, Kind, Quantisation, Scheme
 
 BLOCK: Final = (128, 128)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.quantisation import experts, layouts
@@ -18,6 +17,7 @@ from vllm_parallel.catalog.quantisation.method import (
 )
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.scheme import Quantisation, Scheme
 
 HALVES = (Dtype.FLOAT16, Dtype.BFLOAT16)

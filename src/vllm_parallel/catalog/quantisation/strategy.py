@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from vllm_parallel.catalog.keys import Keys
@@ -10,6 +9,7 @@ from vllm_parallel.catalog.quantisation import layouts
 from vllm_parallel.catalog.quantisation.keys import pair
 from vllm_parallel.catalog.quantisation.method import Refused
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.frozen import dataclass
 
 STRATEGIES: Final = (
     "tensor", "channel", "group", "block", "token", "tensor_group", "attn_head",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.towers.parts import column, convolution, copied, layer_norms, qkv, row
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.frozen import replace
 from vllm_parallel.tower import Matrix, Patches, Plain, Stack, Tower
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.engine.shell.scanner import Scanner
 from vllm_parallel.engine.shell.sums import total
 from vllm_parallel.engine.shell.words import NAME, Kind, Piece, Token, Word, unreadable
+from vllm_parallel.frozen import replace
 
 Variables = dict[str, tuple[Word, ...]]  # one word, or those of an array; "@" a function's own
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from vllm_parallel.errors import ParseError
+from vllm_parallel.frozen import dataclass
 
 NAME: Final = r"[A-Za-z_]\w*"
 

@@ -141,6 +141,15 @@ def test_tables_of_each_family() -> None:
         assert [(t.positions, t.dim) for t in model.rotaries] == tables, (family, keys)
 
 
+def test_layers_that_do_not_rotate() -> None:
+    """A rotary base of 0 stands for none; Trinity's full layers have no table either."""
+    granite = read("Granite", BARE, layer_rope_theta=[5.0, 0.0] * 4)
+    assert [attention.rotates for attention in granite.grouped] == [True, False]
+    keys = {"score_func": "sigmoid", "route_norm": True, "n_group": 1, "topk_group": 1}
+    trinity = read("Afmoe", MOE, **keys)
+    assert {(bool(a.window), a.rotates) for a in trinity.grouped} == {(True, True), (False, False)}
+
+
 def test_the_longest_context() -> None:
     """The least of the keys that name one; long tables start at what was trained."""
     long = {"rope_scaling": {"type": "longrope", **LONG}}
@@ -168,6 +177,21 @@ def test_names_of_weights() -> None:
         kv = {"num_key_value_heads": 8} if family == "Nemotron" else {}
         model = read(family, MOE, shared_intermediate_size=96, **kv)
         assert name in names(model), family
+
+
+def test_biases() -> None:
+    """On queries, keys and values, and on the output."""
+    for family, keys, qkv, output in (
+        ("Ernie4_5", {"attention_bias": True}, True, False),
+        ("SeedOss", {}, True, False),
+        ("SeedOss", {"attention_out_bias": True}, True, True),
+        ("Glm4", {}, True, False),
+        ("PhiMoE", {}, True, True),
+        ("Starcoder2", {"use_bias": False}, False, False),
+        ("Apertus", {"attention_bias": True, "qkv_bias": False}, False, True),
+    ):
+        attention = read(family, MOE, **keys).grouped[0]
+        assert (attention.qkv_bias, attention.output_bias) == (qkv, output), (family, keys)
 
 
 def test_norms_of_heads() -> None:

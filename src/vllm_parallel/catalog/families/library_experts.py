@@ -8,7 +8,7 @@ from vllm_parallel.catalog.families.backend import built
 from vllm_parallel.catalog.families.from_library import HUNYUAN, OLMO, hunyuan_block, olmo2_block
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Experts, ModelConfig, Traits
+from vllm_parallel.model import Experts, ModelConfig
 
 FLEX_OLMO: Final[JsonObject] = {
     **OLMO, "vocab_size": 100_352, "max_position_embeddings": 4096, "pad_token_id": 100_277,
@@ -34,7 +34,7 @@ def read_hunyuan_moe(keys: Keys) -> ModelConfig:
         shared_intermediate=keys.size("intermediate_size"),
     )
     block = replace(hunyuan_block(keys), mlp=experts, names=SHARED_MLP)
-    return built(keys, block, None, Traits(sequence_parallel_experts=True))
+    return built(keys, block)
 
 
 def read_flex_olmo(keys: Keys) -> ModelConfig:

@@ -53,6 +53,7 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
             "tests/test_many_families.py",
             "tests/test_catalog_refusals.py",
             "tests/test_quantisation.py",
+            "tests/test_quantised_configs.py",
             "tests/test_sparse.py",
             "tests/test_towers.py",
             "tests/test_adapters.py",

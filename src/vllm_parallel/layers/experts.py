@@ -30,6 +30,7 @@ class Routed:
     bias: bool
     dtype: Dtype
     scheme: Scheme
+    gated: bool = True
 
     def weights(self) -> list[Weight]:
         """The parameters, in one layout or in two of which a rank has one."""
@@ -45,7 +46,8 @@ class Routed:
         hidden: Extent = Part(self.hidden)
         if self.scheme.tiled:
             width, hidden = Tiled(self.width, 0), Tiled(Part(self.hidden), 1)
-        gate_up, across, down = (width, width), (hidden,), (width,)
+        gate_up = (width, width) if self.gated else (width,)
+        across, down = (hidden,), (width,)
         weights = [self._tensor(t, count, (gate_up, across)) for t in self.scheme.tensors]
         weights += [self._tensor(t, count, (across, down)) for t in self.scheme.down]
         biases = self.scheme.biases
@@ -131,10 +133,11 @@ def expert_weights(e: Experts, scheme: Scheme, storage: Storage) -> list[Weight]
         name="mlp.experts",
         count=Part(e.count, 1, Split.EXPERTS, "experts"),
         width=Part(e.intermediate, 1, Split.EXPERT_WIDTH, "columns of an expert"),
-        hidden=storage.hidden,
+        hidden=e.latent or storage.hidden,
         bias=e.bias,
         dtype=storage.dtype,
         scheme=scheme,
+        gated=e.gated,
     )
     return routed.weights()
 

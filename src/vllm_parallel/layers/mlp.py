@@ -59,7 +59,7 @@ def _routed(e: Experts, storage: Storage) -> list[Weight]:
     if scheme is not None:
         from vllm_parallel.layers.experts import expert_weights  # noqa: PLC0415  # as in storage
 
-        return expert_weights(e, scheme, storage)
+        return [*_latent(e, storage), *expert_weights(e, scheme, storage)]
     count = (Part(e.count, 1, Split.EXPERTS, "experts"),)
     width = Part(e.intermediate, 1, Split.EXPERT_WIDTH, "columns of an expert")
     across, dtype = whole(e.latent or storage.hidden), storage.dtype

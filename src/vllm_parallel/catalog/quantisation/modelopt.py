@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatch
 from typing import Final
 
-from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.quantisation import experts, layouts
 from vllm_parallel.catalog.quantisation.keys import words
 from vllm_parallel.catalog.quantisation.method import HALVES, Method, Module, Refused, skipped
@@ -143,6 +143,28 @@ def read_modelopt(keys: Keys, checkpoint: str) -> Method:
         group=inner.size("group_size", default=layouts.NVFP4_GROUP),
         cache_dtype=_cache_dtype(keys.values),
     )
+
+
+def split_patterns(values: JsonObject) -> dict[str, object]:
+    """The config with `module*` in two: the module itself, and what is inside it.
+
+    Source: vllm/model_executor/layers/quantization/modelopt.py, apply_vllm_mapper (v0.32.0)
+    """
+    found = dict(values)
+    nested = values.get("quantization")
+    if isinstance(nested, Mapping):
+        found["quantization"] = split_patterns(nested)
+    for key in ("ignore", "exclude_modules"):
+        entries = values.get(key)
+        if isinstance(entries, list):
+            found[key] = [part for entry in entries for part in _split(entry)]
+    return found
+
+
+def _split(entry: object) -> list[object]:
+    if isinstance(entry, str) and len(entry) > 1 and entry[-1] == "*" and entry[-2] != ".":
+        return [entry[:-1], f"{entry[:-1]}.*"]
+    return [entry]
 
 
 def _method(algorithm: str, checkpoint: str) -> str:

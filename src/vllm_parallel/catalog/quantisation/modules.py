@@ -10,8 +10,8 @@ from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.quantisation.compressed import read_compressed
 from vllm_parallel.catalog.quantisation.fp8 import Mxfp4, read_fp8
 from vllm_parallel.catalog.quantisation.method import HALVES, Method, Module, Refused
-from vllm_parallel.catalog.quantisation.modelopt import read_modelopt
-from vllm_parallel.catalog.quantisation.names import Names, names_of
+from vllm_parallel.catalog.quantisation.modelopt import read_modelopt, split_patterns
+from vllm_parallel.catalog.quantisation.names import NAMES, Names
 from vllm_parallel.catalog.quantisation.online import Online
 from vllm_parallel.catalog.quantisation.packed import read_awq, read_gptq
 from vllm_parallel.errors import CatalogError, shortened
@@ -33,6 +33,7 @@ READERS: Final[Mapping[str, Callable[[Keys], Method]]] = {
         for name in ("modelopt", "modelopt_fp4", "modelopt_mxfp8")
     },
 }
+NO_MXFP4: Final = "Transformers modeling backend does not support MXFP4 quantization yet."
 MATRIX: Final = 2  # dimensions
 EXPERTS: Final = "mlp.experts"
 CACHE: Final = "self_attn.attn"
@@ -71,7 +72,7 @@ def quantised_online(model: ModelConfig, name: str) -> ModelConfig:
 
 
 def _stored(model: ModelConfig, method: Method) -> ModelConfig:
-    modules = Modules(model=model, method=method, names=names_of(model.architecture))
+    modules = Modules(model=model, method=method, names=_names(model))
     try:
         return modules.quantised()
     except Refused as refusal:
@@ -83,6 +84,7 @@ def _method(model: ModelConfig, name: str, keys: Keys) -> Method:
     if name == "mxfp4":
         gpt_oss = model.architecture == "GptOssForCausalLM"
         return Mxfp4(name="gpt_oss_mxfp4" if gpt_oss else "mxfp4")
+    names = _names(model)
     reader = READERS.get(name)
     if name in DEPRECATED:
         raise Refused(str((DEPRECATION, name)))
@@ -94,7 +96,9 @@ def _method(model: ModelConfig, name: str, keys: Keys) -> Method:
             problem=f"is quantised with {shortened(name)}, which is not modelled",
             fix="ask for its unquantised twin with --as-bf16",
         )
-    return reader(names_of(model.architecture).read(keys))
+    if names.maps and name.startswith("modelopt"):
+        keys = Keys(keys.name, split_patterns(keys.values))
+    return reader(names.read(keys))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -111,6 +115,8 @@ class Modules:
         Raises:
             Refused: vLLM would not build some layer.
         """
+        if self.names.transformers and self.method.facts.method == "mxfp4":
+            raise Refused(NO_MXFP4)
         kinds: dict[Block, int] = {}
         linears = [self._linears(layer) for layer in ModelGraph.of(self.model).kinds]
         pattern = []
@@ -119,8 +125,8 @@ class Modules:
             schemes = self._schemes(number, linears[kind], block)
             pattern.append(kinds.setdefault(replace(block, schemes=schemes), len(kinds)))
         facts = self.method.facts
-        if self.names.head:
-            facts = replace(facts, head=self.method.head(self._module("lm_head")))
+        if self.names.head is not None:
+            facts = replace(facts, head=self.method.head(self._module(self.names.head)))
         if self.model.is_latent and facts.method == "compressed-tensors":
             facts = replace(facts, kv_cache_dtype=None)  # MLA does not look at its scheme
         model = replace(
@@ -143,14 +149,14 @@ class Modules:
         return replace(block, schemes=schemes)
 
     def _schemes(self, number: int, linears: list[str], block: Block) -> Schemes:
+        of = partial(self.names.of, number, len(self.model.pattern))
         found: list[tuple[str, Scheme | None]] = [
-            (name, self.method.linear(self._module(self.names.of(number, name))))
-            for name in linears
+            (name, self.method.linear(self._module(of(name)))) for name in linears
         ]
         if isinstance(block.mlp, Experts):
-            module = self._module(self.names.of(number, EXPERTS))
+            module = self._module(of(EXPERTS))
             found.append((EXPERTS, self.method.experts(module)))
-        if block.attention is not None:
+        if block.attention is not None and self.names.cache:
             latent = isinstance(block.attention, LatentAttention)
             found.append((CACHE, self.method.cache(latent=latent)))
         return tuple((name, scheme) for name, scheme in found if scheme is not None)
@@ -181,6 +187,17 @@ def _refuse_unused(model: ModelConfig) -> None:
                     problem=f"has a quantised {name}, which is not modelled",
                     fix="ask for its unquantised twin with --as-bf16",
                 )
+
+
+def _names(model: ModelConfig) -> Names:
+    names = NAMES.get(model.architecture)
+    if names is None:
+        raise CatalogError(
+            subject=model.name,
+            problem=f"is a quantised {shortened(model.architecture)}, which is not modelled",
+            fix="ask for its unquantised twin with --as-bf16",
+        )
+    return names
 
 
 def _refuse_towers(model: ModelConfig) -> None:

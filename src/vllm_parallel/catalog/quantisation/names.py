@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from vllm_parallel.catalog.keys import JsonObject, Keys
-from vllm_parallel.frozen import dataclass
+from vllm_parallel.frozen import dataclass, replace
 
 Fused = tuple[tuple[str, tuple[str, ...]], ...]  # a fused layer, and a checkpoint's layers
 

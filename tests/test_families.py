@@ -343,6 +343,19 @@ def test_a_scaling_without_its_length() -> None:
         assert "lacks 'original_max_position_embeddings'" in said, kind
 
 
+def test_spellings_of_the_dtype() -> None:
+    """Asked: the new key wins, and without any it is bfloat16 once float32 is taken down."""
+    old = {key: value for key, value in BARE.items() if key != "torch_dtype"}
+    for keys, dtype in (
+        ({}, Dtype.BFLOAT16),
+        ({"dtype": "float16"}, Dtype.FLOAT16),
+        ({"torch_dtype": "float16"}, Dtype.FLOAT16),
+        ({"dtype": "float16", "torch_dtype": "bfloat16"}, Dtype.FLOAT16),
+        ({"dtype": None, "torch_dtype": "float16"}, Dtype.FLOAT16),
+    ):
+        assert read("Llama", old, **keys).dtype is dtype, keys
+
+
 def test_model_max_length() -> None:
     """It stands in the place of the positions, and is named in the refusal."""
     context = read("Llama", BARE, model_max_length=9000).context

@@ -60,9 +60,15 @@ def test_layers_that_are_looked_at(given: object, layers: int) -> None:
     model = load_model(joined("LlavaNext", SIGLIP, vision_feature_layer=given))
     outputs = len(given) if isinstance(given, list) else 1
     projector = 512 * 64 * outputs + 512 + 512 * 512 + 512
-    newline = 512
     alone = held(model, Settings(language_model_only=True))
-    assert held(model, Settings()) - alone == 2 * (siglip_elements(layers) + projector + newline)
+    assert held(model, Settings()) - alone == 2 * (siglip_elements(layers) + projector)
+
+
+def test_the_end_of_a_line_stays() -> None:
+    """Asked: it is no part of the tower that is left out."""
+    alone = Settings(language_model_only=True)
+    with_line = held(load_model(joined("LlavaNext", SIGLIP)), alone)
+    assert with_line - held(load_model(joined("Llava", SIGLIP)), alone) == 2 * 512
 
 
 def test_modalities() -> None:

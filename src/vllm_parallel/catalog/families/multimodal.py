@@ -21,6 +21,7 @@ from vllm_parallel.catalog.towers.qwen import (
     read_qwen3_tower,
 )
 from vllm_parallel.errors import CatalogError, shortened
+from vllm_parallel.extras import Ends, Extra
 from vllm_parallel.frozen import replace
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.tower import Patches, Plain, Stack, Tower
@@ -94,9 +95,16 @@ def _llava(keys: Keys, *, newline: bool) -> ModelConfig:
     width = sizes.hidden * (len(looked_at) if newline else 1)
     bias = keys.flag("multimodal_projector_bias", default=True)
     into, out = projector("multi_modal_projector", width, model.hidden, bias=bias)
-    ends = (Plain("image_newline", (model.hidden,)),) if newline else ()
-    joined = Stack(name="projector", matrices=(into, out), plains=ends)
+    joined = Stack(name="projector", matrices=(into, out))
+    model = _with_newline(model) if newline else model
     return replace(model, towers=(_joined(sizes, max(looked_at), joined, 1),))
+
+
+def _with_newline(model: ModelConfig) -> ModelConfig:
+    """The embedding of a line's end, which stays where the tower is left out."""
+    line = Extra(name="image_newline", rows=model.hidden)
+    ends = model.ends or Ends()
+    return replace(model, ends=replace(ends, everywhere=(*ends.everywhere, line)))
 
 
 def read_mistral3(keys: Keys) -> ModelConfig:

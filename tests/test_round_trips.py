@@ -38,6 +38,7 @@ VALUES: Final[dict[str, tuple[object, ...]]] = {
     "enable_prefix_caching": (True, False),
     "enable_chunked_prefill": (True, False),
     "enforce_eager": (True, False),
+    "kv_sharing_fast_prefill": (True, False),
     "async_scheduling": (True, False),
     "enable_lora": (True, False),
     "max_loras": (1, 4),

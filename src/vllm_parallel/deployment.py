@@ -136,6 +136,7 @@ class Settings:
     mixed_moe_loras: bool = False
     moe_shared_loras: bool = False
     enforce_eager: bool = False
+    kv_sharing_fast_prefill: bool = False  # skips layers in prefill, changes no size
     speculative_method: str | None = None
     speculative_tokens: int | None = None
     scheduling_policy: str = "fcfs"

@@ -12,6 +12,7 @@ def nixl(role: str = "kv_both") -> dict[str, str]:
 
 
 ROUTED: Final[dict[str, object]] = {"tp": 2, "enable_return_routed_experts": True}
+FAST: Final[dict[str, object]] = {"kv_sharing_fast_prefill": True}
 MOONEP: Final = {"dp": 2, "ep": True, "all2all_backend": "moonep"}
 DBO: Final = {"dp": 2, "ep": True, "enable_dbo": True}
 OLDER_RUNNER: Final[tuple[dict[str, object], ...]] = (
@@ -162,6 +163,20 @@ FEATURE_CASES: Final = (
             "pipeline stages, or use -pcp 1",
         )
         for older in OLDER_RUNNER
+    ),
+    Case(
+        rule="fast-prefill-without-eagle",
+        model="glm-4.5",
+        fails=FAST | {"speculative_config": {"method": "mtp", "num_speculative_tokens": 1}},
+        passes=(
+            FAST,
+            FAST | {"speculative_config": {"method": "ngram", "num_speculative_tokens": 1}},
+            {"speculative_config": {"method": "mtp", "num_speculative_tokens": 1}},
+        ),
+        says="Fast prefill optimization for KV sharing is not compatible with EAGLE as EAGLE "
+        "requires correct logits for all tokens while fast prefill gives incorrect logits for "
+        "prompt tokens.",
+        fix="drop --kv-sharing-fast-prefill, or --speculative-config",
     ),
     Case(
         rule="moonep-bfloat16",

@@ -49,6 +49,7 @@ def routed(test: Test) -> Test:
 
 
 config_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG)
+EAGLE_METHODS: Final = ("eagle", "eagle3", "mtp", "dflash", "dspark")
 routed_rule: RuleRow = partial(config_rule, source=f"{VLLM}, _verify_aux_output_compatibility")
 
 FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
@@ -89,6 +90,18 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "pipeline stages, or use -pcp 1",
         source=f"{VLLM}, _validate_v1_model_runner",
         known=Known.RECORDED,
+    ),
+    config_rule(
+        name="fast-prefill-without-eagle",
+        broken=lambda d: (
+            d.settings.kv_sharing_fast_prefill and d.settings.speculative_method in EAGLE_METHODS
+        ),
+        says="Fast prefill optimization for KV sharing is not compatible with EAGLE as EAGLE "
+        "requires correct logits for all tokens while fast prefill gives incorrect logits for "
+        "prompt tokens.",
+        fix="drop --kv-sharing-fast-prefill, or --speculative-config",
+        source=f"{VLLM}, VllmConfig.__post_init__",
+        known=Known.READ,
     ),
     config_rule(
         name="moonep-bfloat16",

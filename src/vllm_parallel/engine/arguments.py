@@ -64,6 +64,7 @@ FIELDS: Final[dict[str, tuple[str, str, type]]] = {
     "language_model_only": ("settings", "language_model_only", bool),
     "mm_encoder_tp_mode": ("settings", "mm_encoder_tp_mode", str),
     "enforce_eager": ("settings", "enforce_eager", bool),
+    "kv_sharing_fast_prefill": ("settings", "kv_sharing_fast_prefill", bool),
     "all2all_backend": ("experts", "all2all_backend", str),
     "expert_placement_strategy": ("experts", "placement", str),
     "enable_eplb": ("experts", "eplb", bool),
@@ -121,7 +122,7 @@ UNMODELLED: Final = frozenset(
     allow_deprecated_quantization attention_backend attention_config compilation_config
     cpu_offload_gb cpu_offload_params diffusion_config disable_sliding_window enable_hc_sp
     enable_tower_connector_lora engram_config hf_overrides kv_offloading_size
-    kv_sharing_fast_prefill mm_encoder_only mamba_config model_class_overrides offload_backend
+    mm_encoder_only mamba_config model_class_overrides offload_backend
     offload_group_size offload_num_in_group offload_params offload_prefetch_step quantization_config
     spec_method spec_model spec_tokens swa_bounded_replay ubatch_size video_pruning_rate
     """.split()

@@ -10,14 +10,14 @@ import pytest
 
 from vllm_parallel.answers import answer
 from vllm_parallel.catalog import load_gpu, load_model
-from vllm_parallel.catalog.rates import load_rates, rate_table, rated_gpus
+from vllm_parallel.catalog.rates import load_rates, pinned_factors, rate_table, rated_gpus
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.collectives import Batch, Collective, EngineBatch, Kind, collectives
 from vllm_parallel.deployment import Deployment, Settings
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.layout import Axis, Layout
-from vllm_parallel.price import Curve, Pricer, Rate, Rates
+from vllm_parallel.price import Curve, Engine, Pricer, Rate, Rates
 from vllm_parallel.price.links import Members, call_seconds
 from vllm_parallel.price.reading import CacheRead, cache_reads, longest_share, prompt_pairs
 from vllm_parallel.price.step import PARTS
@@ -26,6 +26,8 @@ from vllm_parallel.provenance import Provenance
 from vllm_parallel.shard import Shard
 
 H100: Final = load_rates("h100-80gb")
+ONE: Final = Rate(1.0, Provenance.ASSUMED, "as it is")
+TWO: Final = Rate(2.0, Provenance.ASSUMED, "twice")
 FREE: Final = Rate(float("inf"), Provenance.ASSUMED, "a link that costs nothing")
 GPU_OF_A_NODE: Final = Cluster(gpu=load_gpu("h100-80gb"), gpus_per_node=8, nodes=4)
 CASES: Final = {
@@ -183,12 +185,13 @@ def test_stages_are_priced_apart() -> None:
 
 
 def test_sparse_attention_reads_what_is_selected() -> None:
+    """All of the indexer's keys on every rank, and 2048 latent vectors with 64 heads."""
     d = Deployment(model=load_model("deepseek-v3.2"), layout=Layout(tp=8))
     reads = cache_reads(d, 0)
-    assert sorted({(read.reach, read.multiply_adds > 0) for read in reads}) == [
-        (0, False),
-        (2048, True),
-    ]
+    assert {(read.reach, read.multiply_adds, read.pair_multiply_adds) for read in reads} == {
+        (0, 64 * 128 // 2, 64 * 128 // 2),
+        (2048, 64 * (576 + 512), 64 * (576 + 512)),
+    }
 
 
 def call(kind: Kind, size: int) -> Collective:
@@ -238,8 +241,38 @@ def test_a_curve_has_to_rise() -> None:
 @pytest.mark.parametrize("gpu", rated_gpus())
 def test_every_rate_has_a_source(gpu: str) -> None:
     table = rate_table(gpu)
-    assert len(table) == 18
+    assert len(table) == 20
     assert all(rate.source and rate.value >= 0 for rate in table.values())
+
+
+def test_factors_stretch_the_gpu_and_not_the_host() -> None:
+    """Experts take twice as long; then everything but the host does."""
+    step = EngineBatch(prefill=((64, 0),), decode=(900,) * 4)
+    plain = replace(H100, expert_factor=ONE, gpu_factor=ONE)
+    for name in ("one", "experts"):
+        base = parts(name, step, plain)
+        slow = parts(name, step, replace(plain, gpu_factor=TWO))
+        host = plain.host_seconds.value
+        assert slow.pop("overhead") - host == pytest.approx(2 * (base["overhead"] - host))
+        assert slow == {part: pytest.approx(2 * base[part]) for part in slow}
+        experts = parts(name, step, replace(plain, expert_factor=TWO))
+        work = StageWork.of(deployment(name), 0)
+        read = sum(one.touched(68) * one.each.bytes * count for one, count in work.routed)
+        added = read / (H100.memory.value * H100.weight_read_share.value)
+        assert experts["weights"] - base["weights"] == pytest.approx(added)
+
+
+def test_hosts_and_pins() -> None:
+    """Older engines wait for the host; without pins a rate is as it was before."""
+    hosts = [load_rates("h100-80gb", engine).host_seconds.value for engine in Engine]
+    assert hosts == sorted(hosts, reverse=True)
+    assert load_rates("h200", Engine.V0).host_request_seconds.value > 0
+    for pin in pinned_factors():
+        gpu = pin.gpu or "h200"
+        table, before = rate_table(gpu), load_rates(gpu, pinned=False)
+        assert table[pin.rate].value == pin.value != getattr(before, pin.rate).value
+        assert pin.point in table[pin.rate].source
+    assert load_rates("h100-80gb").gpu_factor.value == 1
 
 
 def test_a_gpu_without_rates_is_refused() -> None:

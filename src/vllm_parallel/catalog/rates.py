@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TypedDict
 
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.files import read_beside
-from vllm_parallel.frozen import fields
-from vllm_parallel.price.rates import Curve, Rate, Rates
+from vllm_parallel.frozen import dataclass, fields
+from vllm_parallel.price.rates import Curve, Engine, Rate, Rates
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.units import KIB
-
-NumberWithSource = tuple[float, str, str]
 
 
 def rated_gpus() -> list[str]:
@@ -25,9 +24,9 @@ def rated_gpus() -> list[str]:
     return list(_gpus())
 
 
-@lru_cache(maxsize=8)
-def load_rates(gpu: str) -> Rates:
-    """What times on a GPU are computed with.
+@lru_cache(maxsize=16)
+def load_rates(gpu: str, engine: Engine = Engine.V1_ASYNC, *, pinned: bool = True) -> Rates:
+    """What times on a GPU are computed with, without factors pinned on measurements if asked.
 
     Raises:
         CatalogError: no rates are known.
@@ -42,10 +41,34 @@ def load_rates(gpu: str) -> Rates:
             problem="has no rates in the catalog, so its steps cannot be priced",
             fix=f"take one of {', '.join(rated_gpus())}",
         )
-    numbers = {**_shared(), **own}
+    numbers = {**_entries()["shared"], **_entries()["hosts"][engine.value], **own}
     curves = _curves(str(numbers.pop("all_reduce")))
     rates = {name: _rate(value) for name, value in numbers.items()}
+    if pinned:
+        rates |= {one.rate: one.as_rate for one in pinned_factors() if one.gpu in (None, gpu)}
     return Rates(gpu=gpu, all_reduce=curves, **rates)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """A rate that one measured point decides, which then judges nothing any more."""
+
+    rate: str
+    value: float
+    point: str  # of results/public-speeds
+    gpu: str | None
+    why: str
+
+    @property
+    def as_rate(self) -> Rate:
+        """The number with its source."""
+        return Rate(self.value, Provenance.MEASURED, f"pinned on {self.point}: {self.why}")
+
+
+@lru_cache(maxsize=1)
+def pinned_factors() -> tuple[Pinned, ...]:
+    """The rates that measured points decide, one each."""
+    return tuple(Pinned(**row) for row in _entries()["pinned"])
 
 
 def rate_table(gpu: str) -> dict[str, Rate]:
@@ -55,19 +78,32 @@ def rate_table(gpu: str) -> dict[str, Rate]:
     return {name: value for name, value in found.items() if isinstance(value, Rate)}
 
 
+class _Entries(TypedDict):
+    """The tables of `rates.json`."""
+
+    shared: dict[str, object]
+    hosts: dict[str, dict[str, object]]
+    pinned: list[_Row]
+    sweeps: dict[str, dict[str, object]]
+    gpus: dict[str, dict[str, object]]
+
+
+class _Row(TypedDict):
+    rate: str
+    value: float
+    point: str
+    gpu: str | None
+    why: str
+
+
 @lru_cache(maxsize=1)
-def _entries() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
-    entries: Mapping[str, Mapping[str, Mapping[str, object]]]
-    entries = json.loads(read_beside(__file__, "rates.json"))
+def _entries() -> _Entries:
+    entries: _Entries = json.loads(read_beside(__file__, "rates.json"))
     return entries
 
 
 def _gpus() -> Mapping[str, Mapping[str, object]]:
     return _entries()["gpus"]
-
-
-def _shared() -> Mapping[str, object]:
-    return _entries()["shared"]
 
 
 def _rate(value: object) -> Rate:
@@ -79,7 +115,7 @@ def _rate(value: object) -> Rate:
 
 def _curves(name: str) -> tuple[tuple[int, Curve], ...]:
     """The curve of each width, without the sizes that nobody measured."""
-    sweep: Mapping[str, object] = _entries()["sweeps"][name]
+    sweep = _entries()["sweeps"][name]
     sizes, widths = sweep["kib"], sweep["microseconds"]
     if not isinstance(sizes, list) or not isinstance(widths, Mapping):
         raise TypeError(f"{name} is no sweep")

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.provenance import Provenance
+
+
+class Engine(StrEnum):
+    """How an engine's host works beside the GPU: one after the other, or at the same time."""
+
+    V0 = "v0"
+    V1 = "v1"
+    V1_ASYNC = "v1-async"  # as v0.32.0
 
 
 class Rate(NamedTuple):
@@ -54,7 +63,8 @@ class Rates:
 
     `peak_16_bit` and `peak_8_bit` are dense operations a second, `memory` bytes a second.
     `all_reduce` holds a curve for each width inside a node; `network` is bytes a second of one
-    GPU's way out of its node.
+    GPU's way out of its node. `expert_factor` stretches what experts take, `gpu_factor` all that
+    the GPU does.
     """
 
     gpu: str
@@ -71,6 +81,8 @@ class Rates:
     dense_kernels: Rate
     moe_kernels: Rate
     attention_floor_seconds: Rate
+    expert_factor: Rate
+    gpu_factor: Rate
     host_seconds: Rate
     host_request_seconds: Rate
     network: Rate

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
+from typing import Final
 
 from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.deployment import Deployment
@@ -12,7 +14,9 @@ from vllm_parallel.kv.specs import KvKind
 from vllm_parallel.kv.state import StateSpec
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import Attention, LatentAttention
-from vllm_parallel.units import ceil_div
+from vllm_parallel.units import ceil_div, round_up
+
+SPARSE_HEADS: Final = 64  # that a kernel of sparse attention takes at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +35,13 @@ class CacheRead:
     multiply_adds: int
     pair_multiply_adds: int  # of a prompt's token with one before it
 
-    def seen(self, context: int, layout: Layout, interleave: int) -> int:
-        """Tokens of a context that this rank reads, the rank with most of them."""
-        tokens = min(context, self.reach) if self.reach else context
-        return longest_share(tokens, layout.dcp, interleave) if self.sharded else tokens
+    def seen(self, contexts: Collection[int], layout: Layout, interleave: int) -> int:
+        """Tokens of these contexts that this rank reads, the rank with most of each."""
+        if self.reach:
+            contexts = [min(context, self.reach) for context in contexts]
+        if not self.sharded or layout.dcp == 1:
+            return sum(contexts)
+        return sum(longest_share(tokens, layout.dcp, interleave) for tokens in contexts)
 
     def pairs(self, new: int, cached: int) -> int:
         """Pairs of a new token and one that it sees, itself among them.
@@ -75,8 +82,7 @@ def cache_reads(deployment: Deployment, stage: int) -> tuple[CacheRead, ...]:
                 reads.append(_of_states(2 * spec.state_bytes, layers))
             elif attention is not None:
                 selected = _selected(attention) if spec.kind is KvKind.LATENT else 0
-                indexes = spec.kind is KvKind.INDEX
-                adds, pairs = (0, 0) if indexes else _multiply_adds(attention, deployment.layout.tp)
+                adds, pairs = _multiply_adds(attention, deployment.layout.tp, spec.kind)
                 reads.append(
                     CacheRead(
                         layers=layers,
@@ -130,10 +136,22 @@ def _selected(attention: Attention) -> int:
     return 0
 
 
-def _multiply_adds(attention: Attention, tp: int) -> tuple[int, int]:
-    """Of one decoded token with one in its context, and of a pair inside a prompt."""
+def _multiply_adds(attention: Attention, tp: int, kind: KvKind) -> tuple[int, int]:
+    """Of one decoded token with one in its context, and of a pair inside a prompt.
+
+    Sparse kernels work on the latent vectors in prompts too, on heads padded to their tile; the
+    indexer scores on every rank, in fp8, at half the price of 16 bits.
+
+    Source: vllm/v1/attention/backends/mla/flashmla_sparse.py, FlashMLASparseImpl;
+    vllm/model_executor/layers/sparse_attn_indexer.py (v0.32.0)
+    """
     heads = max(1, attention.heads // tp)
-    if isinstance(attention, LatentAttention):
-        absorbed = attention.latent_dim + attention.kv_lora_rank
+    if not isinstance(attention, LatentAttention):
+        return heads * 2 * attention.head_dim, heads * 2 * attention.head_dim
+    absorbed = attention.latent_dim + attention.kv_lora_rank
+    if attention.indexer is None:
         return heads * absorbed, heads * (attention.query_dim + attention.value_dim)
-    return heads * 2 * attention.head_dim, heads * 2 * attention.head_dim
+    if kind is KvKind.INDEX:
+        return attention.indexer.query_dim // 2, attention.indexer.query_dim // 2
+    padded = round_up(heads, SPARSE_HEADS) * absorbed
+    return padded, padded

@@ -126,19 +126,21 @@ class _Stage:
         rates, work = self.rates, self.work
         host = rates.host_seconds.value
         if batch.tokens == 0:
+            exchanged *= rates.gpu_factor.value
             return StepPrice(weights=0, kv=0, compute=0, collectives=exchanged, overhead=host)
         read, arithmetic = self._matrices(work, batch)
         kv, pairs = self._attention(step)
         kernels = (work.layers - work.moe_layers) * rates.dense_kernels.value
         kernels += work.moe_layers * rates.moe_kernels.value
+        stretched = rates.gpu_factor.value
         return StepPrice(
-            weights=read,
-            kv=kv,
-            compute=arithmetic + pairs + self._activations(work, batch),
-            collectives=exchanged,
+            weights=stretched * read,
+            kv=stretched * kv,
+            compute=stretched * (arithmetic + pairs + self._activations(work, batch)),
+            collectives=stretched * exchanged,
             overhead=host
             + rates.host_request_seconds.value * step.requests
-            + rates.kernel_seconds.value * kernels,
+            + stretched * rates.kernel_seconds.value * kernels,
         )
 
     def _matrices(self, work: StageWork, batch: Batch) -> tuple[float, float]:
@@ -161,7 +163,9 @@ class _Stage:
         bandwidth = self.rates.memory.value * self.rates.weight_read_share.value
         arrive = work.touched(tokens) * work.each.bytes / bandwidth
         operations = OPERATIONS * work.each.multiply_adds * work.visits(tokens)
-        return arrive, max(0.0, operations / self._arithmetic(work.each) - arrive)
+        beyond = max(0.0, operations / self._arithmetic(work.each) - arrive)
+        stretched = self.rates.expert_factor.value
+        return stretched * arrive, stretched * beyond
 
     def _arithmetic(self, matrices: Matrices) -> float:
         return self.rates.arithmetic_8_bit if matrices.eight_bit else self.rates.arithmetic_16_bit
@@ -172,7 +176,7 @@ class _Stage:
         interleave = max(1, self.deployment.settings.context.interleave or 1)
         seconds, pairs = 0.0, 0.0
         for read in self.reads:
-            seen = sum(read.seen(context, layout, interleave) for context in step.decode)
+            seen = read.seen(step.decode, layout, interleave)
             moved = seen * read.token_bytes + len(step.decode) * read.fixed_bytes
             multiplied = OPERATIONS * read.multiply_adds * seen / rates.arithmetic_16_bit
             floor = rates.attention_floor_seconds.value if step.decode else 0.0

@@ -30,6 +30,7 @@ FLOOR_NAMES: Final = (
     "adapters collectives overhead",
     "ledger",
     "price",
+    "load",
     "verdict",
     "search",
     "files",

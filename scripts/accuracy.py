@@ -1,9 +1,10 @@
-"""How near the package comes to launches that were measured.
+"""How near the package comes to launches and speeds that were measured.
 
     python scripts/accuracy.py [FILE] [CONFIGS]
 
-FILE holds a JSON line for each launch, CONFIGS the model configs they name (`configs` beside FILE
-unless given). Exits with 1 if a bound is missed, with 2 if the file cannot be read.
+FILE holds a JSON line for each launch or each speed, CONFIGS the model configs they name (`configs`
+beside FILE unless given). Without FILE both of `results/` are judged. Exits with 1 if a bound is
+missed, with 2 if the file cannot be read.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "scripts" / "site"))
 
-from fit import held_out  # noqa: E402  # found by the line above
-from launches import FOLDER, read  # noqa: E402  # found by the line above
+import speeds  # noqa: E402  # found by the line above
+from fit import held_out  # noqa: E402
+from launches import FOLDER, Launch, Unread, read  # noqa: E402
 from scores import Score, Summary, judged  # noqa: E402
+from speeds import Point, Unjudged  # noqa: E402
 from vllm_parallel.units import GIB  # noqa: E402
 
 WEIGHT_BOUND = 0.0010
@@ -25,14 +28,29 @@ POOL_BOUND = 0.01
 
 def main(words: list[str]) -> int:
     """Print every row and the summary; 1 if a bound is missed."""
-    path = Path(words[0]) if words else FOLDER / "launches.jsonl"
-    configs = Path(words[1]) if len(words) > 1 else path.with_name("configs")
+    if not words:
+        memory = judge_file(FOLDER / "launches.jsonl", FOLDER / "configs")
+        print()
+        return max(memory, judge_file(speeds.FOLDER / "points.jsonl", speeds.FOLDER / "configs"))
+    path = Path(words[0])
+    return judge_file(path, Path(words[1]) if len(words) > 1 else path.with_name("configs"))
+
+
+def judge_file(path: Path, configs: Path) -> int:
+    """The rows of one file: speeds have a load, launches have workers."""
     try:
+        if '"input_tokens"' in path.read_text("utf-8"):
+            return judge_speeds(speeds.read(path, configs))
         rows = read(path, configs)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = error.__class__.__name__
         print(f"FILE {path} cannot be read ({reason}): give JSON lines, one launch a line")
         return 2
+    return judge_launches(rows, kept=path.parent == FOLDER)
+
+
+def judge_launches(rows: list[Launch | Unread], *, kept: bool) -> int:
+    """Memory: weights, blocks and pools."""
     scores, unread = judged(rows)
     print("weights GiB: computed, printed, error | blocks | pool: computed, measured, error | run")
     for one in scores:
@@ -43,9 +61,38 @@ def main(words: list[str]) -> int:
         print("no launch is judged")
         return 1
     print(f"judged: {len(scores)} of {len(rows)} rows")
-    if path.parent == FOLDER:
+    if kept:
         print(left_out(held_out([one.launch for one in scores])))
     return judge(Summary.of(scores))
+
+
+def judge_speeds(rows: list[Point | Unjudged]) -> int:
+    """Time: TPOT and throughput of loads, with and without pinned rates."""
+    found, bare = (speeds.priced(rows, pinned=pinned) for pinned in (True, False))
+    counted = {one.point.id for one in speeds.counting(found)}
+    print("time between tokens, ms: computed, measured, error, without pins | throughput | point")
+    for one, without in zip(found, bare, strict=True):
+        mark = "" if one.point.id in counted else "  (a rate is pinned on it, not counted)"
+        print(
+            f"{one.seconds * 1e3:7.2f} {one.point.seconds * 1e3:7.2f} {one.error:+7.1%} "
+            f"{without.error:+7.1%} | {one.throughput_error:+7.1%} | {one.point.id} "
+            f"{one.point.group}, {one.point.deployment.layout}{mark}"
+        )
+    for row in rows:
+        if isinstance(row, Unjudged):
+            print(f"not judged: {row.id}: {row.reason}")
+    if not counted:
+        print("no speed is judged")
+        return 1
+    print(f"judged: {len(found)} of {len(rows)} rows, {len(counted)} counted")
+    plain = speeds.limits([one for one in bare if one.point.id in counted])
+    bounds = speeds.limits(found)
+    for bound, before in zip(bounds, plain, strict=True):
+        print(
+            f"{'held' if bound.held else 'MISSED'}: {bound.what} {bound.found:+.1%}, at most "
+            f"{bound.at_most:.0%} (without pinned rates {before.found:+.1%})"
+        )
+    return 0 if all(bound.held for bound in bounds) else 1
 
 
 def left_out(scores: list[Score]) -> str:

@@ -12,6 +12,7 @@ from scripts import accuracy
 from vllm_parallel.overhead.coefficients import V19
 from vllm_parallel.units import GIB
 
+import speeds  # isort: skip
 from fit import graphs, held_out, refit  # isort: skip
 from launches import CASES, FOLDER, Launch, Unread, read  # isort: skip
 from scores import Summary, coefficients_of, judged, score  # isort: skip
@@ -35,6 +36,41 @@ def written(folder: Path, **changes: object) -> Path:
 def test_bounds_hold(capsys: pytest.CaptureFixture[str]) -> None:
     assert accuracy.main([]) == 0
     assert "MISSED" not in capsys.readouterr().out
+
+
+def speed(folder: Path, **changes: object) -> Path:
+    """A file of one measured speed, of Llama at concurrency 16, with these keys changed."""
+    rows = (speeds.FOLDER / "points.jsonl").read_text("utf-8").splitlines()
+    row = next(json.loads(line) for line in rows if '"p081"' in line)
+    path = folder / "points.jsonl"
+    path.write_text(json.dumps(row | changes) + "\n", "utf-8")
+    return path
+
+
+def test_speeds_of_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A third slower than it was: named, and the bounds missed."""
+    assert accuracy.main([str(speed(tmp_path, id="mine"))]) == 0
+    assert "held: Llama on H100: median +2.0%" in capsys.readouterr().out
+    assert accuracy.main([str(speed(tmp_path, id="mine", milliseconds=20.0))]) == 1
+    shown = capsys.readouterr().out
+    assert "-33.2%" in shown
+    assert "MISSED: Llama on H100: worst" in shown
+    assert accuracy.main([str(speed(tmp_path, unjudged="nobody knows"))]) == 1
+    assert "not judged: p081: nobody knows" in capsys.readouterr().out
+    assert accuracy.main([str(speed(tmp_path, engine="v9"))]) == 2
+
+
+def test_pinned_points_do_not_count() -> None:
+    rows = speeds.read(speeds.FOLDER / "points.jsonl", speeds.FOLDER / "configs")
+    found = speeds.priced(row for row in rows if row.id < "p050")
+    pins = {"p006", "p025", "p040"}
+    assert {one.point.id for one in found} - {
+        one.point.id for one in speeds.counting(found)
+    } == pins
+    errors = speeds.Errors.of([0.1, -0.3, 0.05])
+    assert (errors.median, errors.worst) == (0.1, -0.3)
+    assert errors.mean == pytest.approx(0.15)
+    assert errors.bias == pytest.approx(-0.05)
 
 
 def test_missed_bounds_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,20 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A bound on errors, and what was found."""
+
+    what: str
+    found: float
+    at_most: float  # of its size
+
+    @property
+    def held(self) -> bool:
+        """Whether it is held."""
+        return abs(self.found) <= self.at_most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unjudged:
     """A point that cannot be priced, and why."""
 
@@ -150,6 +164,27 @@ def macro(speeds: Iterable[Speed]) -> tuple[float, float]:
     """Mean over groups of their median error's size, and of their mean error with its sign."""
     sums = [Errors.of([one.error for one in group]) for group in groups(speeds).values()]
     return fmean(one.median for one in sums), fmean(one.bias for one in sums)
+
+
+def limits(speeds: Sequence[Speed]) -> list[Limit]:
+    """The bounds that hold: for the sweeps of Llama, and for the rest by groups."""
+    found = []
+    llama = [speed.error for speed in speeds if speed.point.is_llama]
+    if llama:
+        errors = Errors.of(llama)
+        found += [
+            Limit(what="Llama on H100: median", found=errors.median, at_most=0.05),
+            Limit(what="Llama on H100: bias", found=errors.bias, at_most=0.05),
+            Limit(what="Llama on H100: worst", found=errors.worst, at_most=0.15),
+        ]
+    others = [speed for speed in counting(speeds) if not speed.point.is_llama]
+    if others:
+        middle, bias = macro(others)
+        found += [
+            Limit(what="others: mean of the groups' medians", found=middle, at_most=0.12),
+            Limit(what="others: bias", found=bias, at_most=0.10),
+        ]
+    return found
 
 
 def _speed(point: Point, *, pinned: bool) -> Speed:

@@ -205,6 +205,8 @@ def test_what_binds(settings: dict[str, int], bound: Bound, running: int) -> Non
     load = Load(input_tokens=256, output_tokens=16, prompts=64, concurrency=32)
     found = service(Layout(), **settings).price(load)
     assert (found.bound, found.most_running) == (bound, running)
+    if bound is not Bound.CLIENTS:
+        assert found.ttft > 2 * found.ttft_unqueued
 
 
 def test_a_pool_too_small_is_refused() -> None:

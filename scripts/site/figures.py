@@ -13,6 +13,8 @@ from typing import Final
 from accuracy_tables import exact_cases, judged_rows
 from claims import count
 from counts import recorded
+from rate_tables import provenance_counts
+from speed_tables import judged_points, worst
 from vllm_parallel import (
     RULES,
     Budget,
@@ -28,6 +30,7 @@ from vllm_parallel import (
     load_model,
     model_names,
 )
+from vllm_parallel.catalog.rates import pinned_factors
 from vllm_parallel.constraints import Known
 from vllm_parallel.ledger import stage_shards
 from vllm_parallel.render.numbers import gib, size, to
@@ -46,6 +49,7 @@ SETTINGS: Final = Settings(
     gpu_memory_utilization=0.90,
     prefix_caching=False,
 )
+SPREAD: Final = 0.20  # a price of this release may be off by so much, either way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,3 +208,9 @@ source_total = estimate["GPU_GIB"]
 source_weights = gib(round(estimate["WEIGHT_GIB"] * GIB))
 accuracy_judged = judged_rows()
 cases_exact = exact_cases()
+speed_judged = judged_points()
+speed_worst = f"{worst().point.id}, {worst().error:+.0%}"
+pin_count = len(pinned_factors())
+price_spread = f"±{SPREAD:.0%}"
+price_stages = tp4pp2.deployment.layout.pp
+rate_counts = provenance_counts()

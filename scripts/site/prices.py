@@ -1,0 +1,268 @@
+"""What layouts of the guide cost: predictions, charts, and the rates behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final
+
+from figures import MODEL, NODE, SETTINGS, SPREAD
+from rate_tables import listed
+from vllm_parallel import Cluster, Deployment, Layout, Settings, load_gpu, load_model
+from vllm_parallel.catalog.rates import load_rates
+from vllm_parallel.collectives import EngineBatch
+from vllm_parallel.load import OMISSIONS, Load, Service, ServicePrice
+from vllm_parallel.price import Pricer
+from vllm_parallel.price.step import PARTS
+from vllm_parallel.render.charts import Bar, Bars, Curves, curves, stacked
+from vllm_parallel.render.html import Cell, computed, table
+from vllm_parallel.render.markdown import table as markdown
+from vllm_parallel.render.numbers import size, to
+from vllm_parallel.units import KIB, MIB, ceil_div
+
+INPUT, OUTPUT = 2048, 256  # tokens, the guide's benchmark
+CONCURRENCY: Final = (1, 16, 64, 128)
+SEQUENCES: Final = 128  # --max-num-seqs of the whole service
+LAYOUTS: Final = (Layout(tp=8), Layout(tp=4, pp=2), Layout(tp=4, dp=2))
+RATES: Final = load_rates("h100-80gb")
+LONG_INPUT, LONG_OUTPUT = 16384, 512  # tokens, the guide's load for DCP
+DCP_CONCURRENCY: Final = (1, 8, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A predicted figure with its spread."""
+
+    likely: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Least and most."""
+        return self.likely * (1 - SPREAD), self.likely * (1 + SPREAD)
+
+    def text(self, places: int) -> str:
+        """Both ends."""
+        return to(*(f"{end:.{places}f}" for end in self.ends))
+
+    def ties(self, other: Range) -> bool:
+        """Whether the ranges overlap.
+
+        >>> Range(10.0).ties(Range(14.9)), Range(10.0).ties(Range(15.1))
+        (True, False)
+        """
+        return max(self.ends[0], other.ends[0]) <= min(self.ends[1], other.ends[1])
+
+
+def deployment(layout: Layout) -> Deployment:
+    """A layout of the guide."""
+    settings = replace(SETTINGS, max_num_seqs=SEQUENCES // layout.dp)
+    return Deployment(model=MODEL, layout=layout, settings=settings, cluster=NODE)
+
+
+@cache
+def priced(layout: Layout, concurrency: int) -> ServicePrice:
+    """The guide's load at a concurrency."""
+    prompts = max(64, 8 * concurrency)
+    load = Load(input_tokens=INPUT, output_tokens=OUTPUT, prompts=prompts, concurrency=concurrency)
+    return Service.of(deployment(layout), RATES).price(load)
+
+
+def tpot(layout: Layout, concurrency: int) -> Range:
+    """TPOT in milliseconds."""
+    return Range(priced(layout, concurrency).tpot * 1e3)
+
+
+def throughput(layout: Layout, concurrency: int) -> Range:
+    """Output tokens a second of one GPU."""
+    return Range(priced(layout, concurrency).output_per_gpu)
+
+
+def predictions() -> str:
+    """TPOT and throughput of the three layouts, as ranges, with who leads."""
+    parts = []
+    for what, unit, figure, places, low in (
+        ("TPOT", "milliseconds", tpot, 1, True),
+        ("Output of a GPU", "tokens a second", throughput, 0, False),
+    ):
+        rows = []
+        for width in CONCURRENCY:
+            ranges = {layout: figure(layout, width) for layout in LAYOUTS}
+            cells = [computed(found.text(places)) for found in ranges.values()]
+            rows.append([Cell(str(width)), *cells, Cell(leader(ranges, least=low))])
+        head = ("concurrency", *(str(layout) for layout in LAYOUTS), "best")
+        load = f"{INPUT} tokens in, {OUTPUT} out"
+        caption = f"{what}, {unit}; {load}. Computed, ±{SPREAD:.0%}, not measured."
+        parts.append(table(head, rows, caption=caption))
+    return "\n\n".join(parts)
+
+
+def leader(ranges: dict[Layout, Range], *, least: bool) -> str:
+    """The layout that is best outside every other's range, else those that tie."""
+    order = sorted(ranges, key=lambda layout: ranges[layout].likely, reverse=not least)
+    tied = [layout for layout in order if ranges[layout].ties(ranges[order[0]])]
+    if len(tied) == 1:
+        return str(tied[0])
+    return "tie" if len(tied) == len(order) else "tie: " + ", ".join(str(one) for one in tied)
+
+
+def hypotheses() -> str:
+    """The guide's hypotheses, answered from the figures."""
+    tp, pp, dp = LAYOUTS
+    rows = [
+        (
+            "Is tp4 pp2 slower than tp8 inside one machine, at every concurrency?",
+            _answer([_slower(pp, tp, width) for width in CONCURRENCY]),
+            listed(
+                f"{tpot(pp, width).likely / tpot(tp, width).likely:.2f}×" for width in CONCURRENCY
+            )
+            + " the TPOT",
+        ),
+        (
+            "Is the TPOT of tp4 dp2 higher than that of tp8 at concurrency 1?",
+            _answer([_slower(dp, tp, 1)]),
+            f"{tpot(dp, 1).likely:.1f} against {tpot(tp, 1).likely:.1f} ms",
+        ),
+        (
+            "Does the throughput of tp4 dp2 catch up with that of tp8?",
+            _catches_up(dp, tp),
+            listed(
+                f"{throughput(dp, width).likely / throughput(tp, width).likely:.2f}×"
+                for width in CONCURRENCY
+            )
+            + " the throughput",
+        ),
+        (
+            "Is DCP pure overhead as long as KV fits?",
+            *_dcp(),
+        ),
+    ]
+    head = ("hypothesis", "what the figures say", f"at concurrency {listed(CONCURRENCY)}")
+    return markdown(head, rows)
+
+
+def _slower(one: Layout, other: Layout, width: int) -> tuple[int, str]:
+    """Whether one's TPOT is above the other's range."""
+    a, b = tpot(one, width), tpot(other, width)
+    return width, "tie" if a.ties(b) else "yes" if a.likely > b.likely else "no"
+
+
+def _answer(found: list[tuple[int, str]]) -> str:
+    """The same answers together: yes at 1, tie at 16 and 64."""
+    words = list(dict.fromkeys(word for _, word in found))
+    if len(words) == 1:
+        return words[0].capitalize()
+    parts = [
+        f"{word} at {listed(width for width, said in found if said == word)}" for word in words
+    ]
+    return "; ".join(parts).capitalize()
+
+
+def _catches_up(one: Layout, other: Layout) -> str:
+    behind = [
+        width
+        for width in CONCURRENCY
+        if not throughput(one, width).ties(throughput(other, width))
+        and throughput(one, width).likely < throughput(other, width).likely
+    ]
+    passes = [
+        width
+        for width in CONCURRENCY
+        if throughput(one, width).likely >= throughput(other, width).likely
+    ]
+    text = f"Behind at {listed(behind)}, a tie from there on" if behind else "A tie throughout"
+    if passes:
+        return f"{text}; the likely figure passes at {passes[0]}"
+    return f"{text}; the likely figure stays below"
+
+
+@cache
+def _qwen(dcp: int, width: int) -> ServicePrice:
+    """Qwen3-235B-A22B on eight H200, the guide's load of long prompts."""
+    layout = Layout(tp=8, dcp=dcp)
+    cluster = Cluster(gpu=load_gpu("h200"), gpus_per_node=8)
+    settings = Settings(max_model_len=32768, max_num_batched_tokens=8192, prefix_caching=False)
+    model = load_model("qwen3-235b-a22b")
+    launched = Deployment(model=model, layout=layout, settings=settings, cluster=cluster)
+    load = Load(
+        input_tokens=LONG_INPUT, output_tokens=LONG_OUTPUT, prompts=4 * width, concurrency=width
+    )
+    return Service.of(launched, load_rates("h200")).price(load)
+
+
+def _dcp() -> tuple[str, str]:
+    """Of Qwen3-235B-A22B, tp8 with and without dcp2: the step, and what the cache saves of it."""
+    ratios = [_qwen(2, width).interval / _qwen(1, width).interval for width in DCP_CONCURRENCY]
+    more = [width for width, ratio in zip(DCP_CONCURRENCY, ratios, strict=True) if ratio > 1]
+    tied = all(1 - SPREAD < ratio < 1 + SPREAD for ratio in ratios)
+    if len(more) == len(ratios):
+        text = "The step is longer throughout"
+    elif more:
+        text = f"The step is longer at {listed(more)} only: halved reads of the cache pay back"
+    else:
+        text = "No: halved reads of the cache save more than the exchange costs"
+    figures = listed(f"{ratio:.2f}×" for ratio in ratios)
+    what = (
+        f"{figures} the step of Qwen3-235B-A22B, tp8 dcp2 against tp8 on H200, "
+        f"{LONG_INPUT} tokens in, at {listed(DCP_CONCURRENCY)}"
+    )
+    return text + ("; a tie everywhere" if tied else ""), what
+
+
+def step_chart() -> str:
+    """A decode step by concurrency: what a request waits for between two tokens."""
+    context = INPUT + OUTPUT // 2
+    groups = []
+    for width in CONCURRENCY:
+        bars = []
+        for layout in LAYOUTS:
+            share = ceil_div(width, layout.dp * layout.pp)
+            pricer = Pricer.of(deployment(layout), RATES)
+            stages = pricer.price(EngineBatch(decode=(context,) * share)).stages
+            parts = (sum(getattr(stage, part) for stage in stages) * 1e3 for part in PARTS)
+            bars.append(Bar(label=str(layout), parts=tuple(parts)))
+        name = f"{width} request{'s' * (width > 1)}"
+        groups.append((name, tuple(bars)))
+    names = tuple({"collectives": "exchange", "kv": "kv read"}.get(part, part) for part in PARTS)
+    chart = Bars(parts=names, groups=tuple(groups))
+    title = f"Milliseconds of a decode step, contexts of {context} tokens"
+    return _figure(stacked(chart, "step-time", title), title)
+
+
+def link_chart() -> str:
+    """An all-reduce by its bytes, inside a node of eight."""
+    lines = tuple(
+        (
+            f"tp{width}",
+            tuple((count / KIB, seconds * 1e6) for count, seconds in curve.points),
+        )
+        for width, curve in RATES.all_reduce
+    )
+    message = MODEL.hidden * MODEL.dtype.bytes
+    marks = tuple(
+        (tokens * message / KIB, text)
+        for tokens, text in (
+            (1, "1 token"),
+            (64, "64"),
+            (SETTINGS.max_num_batched_tokens or 1, "8192"),
+        )
+    )
+    across = tuple(
+        (count / KIB, size(count)) for count in (4 * KIB, 64 * KIB, MIB, 16 * MIB, 128 * MIB)
+    )
+    up = ((1, "1 µs"), (10, "10 µs"), (100, "100 µs"), (1000, "1 ms"))
+    chart = Curves(lines=lines, across=across, up=up, marks=marks)
+    title = "All-reduce on NVLink, by its bytes"
+    return _figure(curves(chart, "link-time", title), title)
+
+
+def _figure(picture: str, title: str) -> str:
+    return (
+        f'<figure class="placement" tabindex="0" role="group" aria-label="{title}">{picture}'
+        f"<figcaption>{title}. Computed.</figcaption></figure>"
+    )
+
+
+def left_out() -> str:
+    """What a load leaves out, and which way a computed time leans for it."""
+    rows = [(row.what, f"*{row.leans.value}*", row.why) for row in OMISSIONS]
+    return markdown(("left out", "a computed time is", "why"), rows)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from vllm_parallel.frozen import dataclass, replace
 
 
 class Bound(StrEnum):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from vllm_parallel.frozen import dataclass
 
 
 class Leans(StrEnum):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass as changing
+from dataclasses import field
 from heapq import heappop, heappush
 from typing import Final
 
 from vllm_parallel.collectives import EngineBatch
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.load.load import Load, Times
 from vllm_parallel.units import round_up
 
@@ -37,7 +39,7 @@ class Served:
     waited: bool  # whether the limit of sequences kept any waiting
 
 
-@dataclass(slots=True, eq=False)
+@changing(slots=True, eq=False)
 class _Request:
     """A request on its way."""
 
@@ -82,7 +84,7 @@ def replay(load: Load, limits: Limits, price: StagePrices) -> Served:
     )
 
 
-@dataclass(slots=True, eq=False)
+@changing(slots=True, eq=False)
 class _Engine:
     """Clients, the scheduler's two queues, and when each stage is free."""
 

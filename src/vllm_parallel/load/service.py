@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import fmean, median
 
 from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.ledger import Pool, available_on
 from vllm_parallel.load.load import Bound, Load, Times
 from vllm_parallel.load.replay import Limits, Served, replay

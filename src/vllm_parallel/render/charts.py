@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import log10
 from typing import Final
 
+from vllm_parallel.frozen import dataclass
 from vllm_parallel.render.svg import Picture, element
 
 WIDTH: Final = 420  # of every chart: it fits a phone, and its text stays legible there

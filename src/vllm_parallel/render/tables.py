@@ -37,14 +37,15 @@ def side_by_side(deployments: Sequence[Deployment], *, caption: str) -> str:
     if len(capacities) < len(deployments):
         raise ValueError("a layout of this table is refused")
     tokens = [_token_bytes(deployment) for deployment in deployments]
-    ranges = [_pool_range(deployment) for deployment in deployments]
+    least, most = zip(*(_pool_ends(deployment) for deployment in deployments), strict=True)
     rows = [
         _row("weights of a rank", [gib(b.ledger.terms[0].bytes) for b in budgets]),
         _row("left for KV on a rank", [gib(b.available_kv_bytes) for b in budgets], assumed=True),
         _row("KV of one token on a rank", [size(n) for n in tokens]),
         _row("pools", [str(c.engines) for c in capacities]),
         _row("tokens in a pool", [whole(p.tokens) for p in pools], assumed=True),
-        _row("at least and at most", ranges, assumed=True),
+        _row("at least", [whole(n) for n in least], assumed=True),
+        _row("at most", [whole(n) for n in most], assumed=True),
         _row("tokens in the service", [whole(c.tokens) for c in capacities], assumed=True),
         _row(
             f"requests of {whole(pools[0].max_model_len)} tokens in a pool",
@@ -84,11 +85,7 @@ def admitted_widths(models: Mapping[str, ModelConfig], *, up_to: int, caption: s
         tp = admitted(model, Axis.TP, up_to=up_to)
         pp = admitted(model, Axis.PP, up_to=up_to)
         pcp = admitted(model, Axis.PCP, up_to=8)
-        dcp = {
-            width: admitted(model, Axis.DCP, beside=Layout(tp=width), up_to=width) for width in tp
-        }
-        gains = [f"tp{width}: {_runs(found[1:])}" for width, found in dcp.items() if len(found) > 1]
-        cells = [_runs(tp), _runs(pp), _runs(pcp), "; ".join(gains) or "none"]
+        cells = [_runs(tp), _runs(pp), _runs(pcp), _dcp_gains(model, tp)]
         rows.append([Cell(name), *(Cell(text) for text in cells)])
     return table(("model", "tp", "pp", "pcp", "dcp above 1"), rows, caption=caption)
 
@@ -139,11 +136,11 @@ def _budgets(deployment: Deployment) -> tuple[Budget, ...]:
     return budgets_on(deployment, gpu)
 
 
-def _pool_range(deployment: Deployment) -> str:
+def _pool_ends(deployment: Deployment) -> tuple[int, int]:
     """Tokens of a pool where the overhead takes most, and where it takes least."""
     spans = [budget.available for budget in _budgets(deployment)]
-    ends = (tuple(span.least for span in spans), tuple(span.most for span in spans))
-    return to(*(whole(Pool.of(deployment, available).tokens) for available in ends))
+    least = Pool.of(deployment, tuple(span.least for span in spans))
+    return least.tokens, Pool.of(deployment, tuple(span.most for span in spans)).tokens
 
 
 def _with_range(span: Span) -> str:

@@ -32,6 +32,7 @@ from vllm_parallel import (
 )
 from vllm_parallel.catalog.rates import pinned_factors
 from vllm_parallel.constraints import Known
+from vllm_parallel.layouts import CONCURRENCY, CONTEXT
 from vllm_parallel.ledger import stage_shards
 from vllm_parallel.render.numbers import gib, size, to
 from vllm_parallel.term import RELEASE, Span
@@ -214,3 +215,4 @@ pin_count = len(pinned_factors())
 price_spread = f"±{SPREAD:.0%}"
 price_stages = tp4pp2.deployment.layout.pp
 rate_counts = provenance_counts()
+search_load = f"{CONCURRENCY} requests of {CONTEXT} tokens"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from itertools import groupby
@@ -14,6 +13,7 @@ from vllm_parallel.collectives import Batch, EngineBatch, collectives
 from vllm_parallel.constraints.constraint import divisors
 from vllm_parallel.deployment import Deployment, Settings
 from vllm_parallel.errors import CatalogError, LayoutError, UnevenSplitError
+from vllm_parallel.frozen import dataclass, field, replace
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Capacity
 from vllm_parallel.model import ModelConfig

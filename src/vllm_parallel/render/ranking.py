@@ -42,7 +42,7 @@ def head(search: Search, outcome: Outcome, load: SteadyDecode | None) -> str:
     lines = [f"{model.name}{twin} on {machines}"]
     if not found:
         return "\n".join([*lines, f"vLLM {RELEASE} starts none of {tried}."])
-    lines.append(f"vLLM {RELEASE} starts {found} of {tried}. By {BY[outcome.goal]}; {TIES}.")
+    lines.append(f"vLLM {RELEASE} starts {whole(found)} of {tried}. By {BY[outcome.goal]}; {TIES}.")
     if load is not None:
         requests = counted(load.concurrency, "request")
         lines.append(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import log10
 from typing import Final
 
@@ -12,7 +11,7 @@ from vllm_parallel.render.svg import Picture, element
 
 WIDTH: Final = 420  # of every chart: it fits a phone, and its text stays legible there
 HEIGHT: Final = 300  # of lines
-LEFT, RIGHT, TOP, BOTTOM = 54, 34, 26, 24  # beside them
+LEFT, RIGHT, TOP, BOTTOM = 54, 26, 26, 24  # beside them
 LABEL: Final = 78
 BAR: Final = 20
 GAP: Final = 14
@@ -150,12 +149,12 @@ class Curves:
 
 
 def curves(chart: Curves, ident: str, title: str) -> str:
-    """The picture of lines, each dashed in its own way and named at its end.
+    """The picture of lines, each dashed in its own way.
 
     >>> chart = Curves(lines=(("tp2", ((1.0, 1.0), (10.0, 5.0))),), across=((1, "1"), (10, "10")),
     ...     up=((1, "1"), (10, "10")))
     >>> curves(chart, "demo", "One line").count("<polyline")
-    1
+    2
     """
     drawn = _grid(chart)
     for number, (_, points) in enumerate(chart.lines):
@@ -163,7 +162,7 @@ def curves(chart: Curves, ident: str, title: str) -> str:
         joined = " ".join(f"{_short(x)},{_short(y)}" for x, y in places)
         dashes = DASHES[number % len(DASHES)]
         drawn.append(element("polyline", points=joined, class_="rp-line", stroke_dasharray=dashes))
-    drawn += _names(chart, [chart.place(*points[-1]) for _, points in chart.lines])
+    drawn += _names(chart)
     picture = Picture(
         ident=ident, title=title, desc=chart.description(), width=WIDTH, height=HEIGHT
     )
@@ -188,19 +187,16 @@ def _grid(chart: Curves) -> list[str]:
     return drawn
 
 
-def _names(chart: Curves, ends: Sequence[tuple[float, float]]) -> list[str]:
-    """Names behind the lines' ends, moved apart where ends meet."""
-    order = sorted(range(len(ends)), key=lambda number: ends[number][1])
-    heights = [ends[number][1] for number in order]
-    for before, after in pairwise(range(len(order))):
-        heights[after] = max(heights[after], heights[before] + 13)
-    return [
-        element(
-            "text", chart.lines[number][0], x=_short(ends[number][0] + 4), y=_short(y + 4),
-            class_="rp-label",
-        )
-        for number, y in zip(order, heights, strict=True)
-    ]  # fmt: skip
+def _names(chart: Curves) -> list[str]:
+    """The lines' names, each behind a piece of its dashes."""
+    drawn = []
+    for number, (name, _) in enumerate(chart.lines):
+        left, y = LEFT + 10, TOP + 20 + 18 * number
+        piece = f"{left},{y} {left + 34},{y}"
+        dashes = DASHES[number % len(DASHES)]
+        drawn.append(element("polyline", points=piece, class_="rp-line", stroke_dasharray=dashes))
+        drawn.append(element("text", name, x=left + 40, y=y + 4, class_="rp-label"))
+    return drawn
 
 
 def _line(place: tuple[str, str, str, str], kind: str) -> str:

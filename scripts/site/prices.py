@@ -252,13 +252,13 @@ def link_chart() -> str:
     up = ((1, "1 µs"), (10, "10 µs"), (100, "100 µs"), (1000, "1 ms"))
     chart = Curves(lines=lines, across=across, up=up, marks=marks)
     title = "All-reduce on NVLink, by its bytes"
-    return _figure(curves(chart, "link-time", title), title)
+    return _figure(curves(chart, "link-time", title), title, "Public measurements, in part assumed")
 
 
-def _figure(picture: str, title: str) -> str:
+def _figure(picture: str, title: str, standing: str = "Computed") -> str:
     return (
         f'<figure class="placement" tabindex="0" role="group" aria-label="{title}">{picture}'
-        f"<figcaption>{title}. Computed.</figcaption></figure>"
+        f"<figcaption>{title}. {standing}.</figcaption></figure>"
     )
 
 

@@ -21,6 +21,7 @@ from vllm_parallel.errors import LayoutError
 from vllm_parallel.kv import KvCache, KvKind
 from vllm_parallel.kv.backends import Need
 from vllm_parallel.kv.choice import choose
+from vllm_parallel.kv.settling import preferred_block
 from vllm_parallel.kv.words import packed_bytes
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Pool
@@ -175,6 +176,21 @@ def test_back_ends(need: Need, name: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    "sizes, block",
+    [
+        ([(16,)], 16),
+        ([(64,)], 64),
+        ([(64,), (16,)], 64),
+        ([(32, 64), (64,)], 64),
+        ([(48,), (32,)], 96),
+        ([(16, 32, 64), (8,)], 16),
+    ],
+)
+def test_the_smallest_block_that_all_read(sizes: list[tuple[int, ...]], block: int) -> None:
+    assert preferred_block(sizes) == block
+
+
+@pytest.mark.parametrize(
     "word, head, held",
     [
         ("int8_per_token_head", 128, 264),
@@ -187,6 +203,7 @@ def test_back_ends(need: Need, name: str | None) -> None:
         ("turboquant_k3v4_nc", 128, 118),
         ("turboquant_3bit_nc", 128, 102),  # 26,112
         ("turboquant_3bit_nc", 100, 82),
+        ("turboquant_k8v4", 50, 80),  # 79, made even
     ],
 )
 def test_packed_heads(word: str, head: int, held: int) -> None:
@@ -233,6 +250,14 @@ def test_sparse_layers_have_two_caches(
     assert cache.block_bytes(0) == 14 * sum(pages)
     assert cache.blocks_per_request(4096) == 4096 // cache.block_size
     assert len(cache.groups) == 1
+
+
+def test_the_indexer_reads_blocks_of_64() -> None:
+    """On Blackwell too, where the latent vectors could lie in blocks of 32."""
+    model, b200 = model_of(block_of(INDEXED), sparse=True), Cluster(gpu=load_gpu("b200"))
+    assert cache_of(model, cluster=b200).block_size == 64
+    alone = block_of(replace(INDEXED, indexer=None))
+    assert cache_of(model_of(alone, sparse=True), cluster=b200).block_size == 32
 
 
 def test_layers_without_an_indexer_of_their_own() -> None:

@@ -159,6 +159,23 @@ def with_idle_layers(*, mixers: bool) -> ModelConfig:
     return replace(plain, kinds=(plain.kinds[0], idle), pattern=(0,) * 24 + (1,) * 24)
 
 
+def with_chunks_inside() -> ModelConfig:
+    """The dense model, all but its first and last two layers chunked."""
+    full = llama("chunks-inside").kinds[0]
+    assert isinstance(full.attention, GroupedQueryAttention)
+    chunked = replace(full, attention=replace(full.attention, chunk=1024))
+    pattern = (0, 0, *(1,) * 44, 0, 0)
+    return replace(llama("chunks-inside"), kinds=(full, chunked), pattern=pattern)
+
+
+def windows_alone() -> ModelConfig:
+    """The dense model, every layer windowed."""
+    full = llama("windows-alone").kinds[0]
+    assert isinstance(full.attention, GroupedQueryAttention)
+    window = replace(full, attention=replace(full.attention, window=1024))
+    return replace(llama("windows-alone"), kinds=(window,))
+
+
 def with_windows(*, borrows: bool = False) -> ModelConfig:
     """The dense model, every second layer windowed; the last four may read others' caches."""
     plain = llama("with-windows")

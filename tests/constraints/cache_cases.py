@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.constraints.asked import Case, with_idle_layers, with_states, with_windows
+from tests.constraints.asked import (
+    Case,
+    windows_alone,
+    with_chunks_inside,
+    with_idle_layers,
+    with_states,
+    with_windows,
+)
 
 STATES: Final = with_states()
 NO_PAGE_SIZE: Final = (
@@ -63,6 +70,31 @@ CACHE_LOAD_CASES: Final = (
             ("deepseek-v3", 576, "int8_per_token_head"),
             ("deepseek-v3", 576, "fp8_e5m2"),
         )
+    ),
+    Case(
+        rule="attention-backend",
+        model=windows_alone(),
+        fails={"kv_cache_dtype": "turboquant_k8v4"},
+        passes=(
+            {
+                "kv_cache_dtype": "turboquant_k8v4",
+                "kv_cache_dtype_skip_layers": ["sliding_window"],
+            },
+        ),
+        says="No valid attention backend found for cuda: head_size=128, "
+        "kv_cache_dtype=turboquant_k8v4, block_size=None",
+        fix="use another --kv-cache-dtype, or no --block-size: windows-alone asks for what no "
+        "kernel reads",
+    ),
+    Case(
+        rule="turboquant-without-chunks",
+        model="llama-4-scout",
+        passing_model=with_chunks_inside(),
+        fails={"kv_cache_dtype": "turboquant_3bit_nc", "tp": 8},
+        passes=({"kv_cache_dtype": "turboquant_3bit_nc", "tp": 8},),
+        says="Unknown TurboQuant cache dtype: 'auto'. Valid presets: turboquant_k8v4, "
+        "turboquant_4bit_nc, turboquant_k3v4_nc, turboquant_3bit_nc",
+        fix="use another --kv-cache-dtype: llama-4-scout has chunked layers at its ends",
     ),
     Case(
         rule="turboquant-without-chunks",

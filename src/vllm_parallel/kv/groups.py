@@ -49,12 +49,8 @@ class KvGroup:
         )
 
     def blocks(self, length: int, *, dcp: int, in_flight_tokens: int) -> int:
-        """Blocks that a request of this length takes."""
-        found = [
-            spec.blocks(length, dcp=dcp, in_flight_tokens=in_flight_tokens)
-            for spec, _ in self.parts
-        ]
-        return max(found)
+        """Blocks that a request of this length takes: as many for each part."""
+        return self.spec.blocks(length, dcp=dcp, in_flight_tokens=in_flight_tokens)
 
 
 def dealt(

@@ -146,6 +146,7 @@ def test_layers_that_do_not_rotate() -> None:
     granite = read("Granite", BARE, layer_rope_theta=[5.0, 0.0] * 4)
     assert [attention.rotates for attention in granite.grouped] == [True, False]
     keys = {"score_func": "sigmoid", "route_norm": True, "n_group": 1, "topk_group": 1}
+    assert not read("Falcon", BARE, alibi=True).grouped[0].rotates
     trinity = read("Afmoe", MOE, **keys)
     assert {(bool(a.window), a.rotates) for a in trinity.grouped} == {(True, True), (False, False)}
 

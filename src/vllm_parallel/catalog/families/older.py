@@ -111,8 +111,7 @@ def read_gptj(keys: Keys) -> ModelConfig:
     share = keys.size("rotary_dim") / attention.head_dim
     plain = keys.without("partial_rotary_factor")
     rotary = read_rotary(plain, attention.head_dim, partial=share)
-    traits = Traits(ties=False, whole_ends=True)
-    model = whole_model(keys, [block] * layer_count(keys), rotary, traits)
+    model = whole_model(keys, [block] * layer_count(keys), rotary, WHOLE)
     return replace(model, ends=Ends(norms=("ln_f",), norm_bias=True, head_bias=True))
 
 

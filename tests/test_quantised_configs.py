@@ -91,6 +91,14 @@ def stored(model: ModelConfig, layer: int) -> dict[str, list[str]]:
             ),
         ),
         (
+            compressed(INT4 | {"group_size": 128, "actorder": "group"}),
+            (
+                "Compressed-tensors group/dynamic activation ordering (actorder='group') is no "
+                "longer supported. Use a checkpoint with static/weight activation ordering or "
+                "without activation ordering."
+            ),
+        ),
+        (
             compressed(INT4 | {"strategy": "channel", "actorder": "group"}),
             (
                 "Must use group or tensor_group quantization strategy in order to apply group "

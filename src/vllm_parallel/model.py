@@ -317,7 +317,7 @@ class ModelConfig:
     @property
     def grouped(self) -> tuple[GroupedQueryAttention, ...]:
         """The kinds of grouped-query attention; empty for latent attention."""
-        return tuple(kind for kind in self.attentions if isinstance(kind, GroupedQueryAttention))
+        return _grouped(self)
 
     @property
     def has_windows(self) -> bool:
@@ -335,3 +335,8 @@ def _attentions(model: ModelConfig) -> tuple[Attention, ...]:
 def _mixers(model: ModelConfig) -> tuple[Mixer, ...]:
     found = dict.fromkeys(kind.mixer for kind in model.kinds)
     return tuple(mixer for mixer in found if mixer is not None)
+
+
+@lru_cache(maxsize=256)
+def _grouped(model: ModelConfig) -> tuple[GroupedQueryAttention, ...]:
+    return tuple(kind for kind in _attentions(model) if isinstance(kind, GroupedQueryAttention))

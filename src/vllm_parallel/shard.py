@@ -76,11 +76,7 @@ class Shard:
     @property
     def slice(self) -> Slice:
         """What decides the tensors on this rank; ranks alike in it hold the same bytes."""
-        model, stage = self.deployment.built, self.rank.pp
-        last = stage == self.deployment.layout.pp - 1
-        # An MTP module finds the embedding on its own stage, or keeps one.
-        ends = (stage == 0 or (last and self.deployment.predicts_with_mtp), last)
-        return Slice(model, self.deployment.towers, self.start, self.stop, *ends, self.cut)
+        return _slice(self)
 
     @property
     def kinds(self) -> Counter[int]:
@@ -122,6 +118,15 @@ class Shard:
         Source: vllm/model_executor/layers/rotary_embedding/base.py (v0.32.0)
         """
         return tensors_of(self.slice).buffers
+
+
+@lru_cache(maxsize=64)
+def _slice(shard: Shard) -> Slice:
+    model, stage = shard.deployment.built, shard.rank.pp
+    last = stage == shard.deployment.layout.pp - 1
+    # An MTP module finds the embedding on its own stage, or keeps one.
+    ends = (stage == 0 or (last and shard.deployment.predicts_with_mtp), last)
+    return Slice(model, shard.deployment.towers, shard.start, shard.stop, *ends, shard.cut)
 
 
 class Tensors(NamedTuple):

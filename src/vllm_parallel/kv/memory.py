@@ -17,12 +17,7 @@ def what_counts(deployment: Deployment) -> Hashable:
     model, layout, settings = deployment.built, deployment.layout, deployment.settings
     gpu = deployment.cluster.gpu
     return (
-        model.kinds,
-        model.pattern,
-        model.architecture,
-        model.dtype,
-        model.traits.sparse_attention,
-        model.unread_head_dim,
+        model,
         layout.tp,
         layout.pp,
         layout.dcp > 1,

@@ -21,6 +21,15 @@ NO_PAGE_SIZE: Final = (
 
 CACHE_CONFIG_CASES: Final = (
     Case(
+        rule="turboquant-finds-attention",
+        model=STATES,
+        fails={"kv_cache_dtype": "turboquant_k8v4"},
+        passes=({"kv_cache_dtype": "fp8"}, {}),
+        says="TurboQuant KV cache requires identifiable full-attention layers, but none were found "
+        "in the hybrid model config.",
+        fix="use another --kv-cache-dtype: each layer of with-states has attention beside a mixer",
+    ),
+    Case(
         rule="mamba-block-needs-prefix-caching",
         model=STATES,
         fails={"mamba_block_size": 64, "enable_prefix_caching": False},

@@ -139,6 +139,24 @@ def lender_elsewhere(d: Deployment) -> Lender | None:
 config_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG)
 load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD)
 
+# Tested as soon as the cache's config is made.
+TURBOQUANT_RULES: Final[tuple[Constraint[Deployment], ...]] = (
+    config_rule(
+        name="turboquant-finds-attention",
+        broken=lambda d: (
+            bool(d.model.mixers)
+            and cache_word(d) in TURBOQUANT
+            and all(kind.mixer for kind in d.model.kinds if kind.attention)
+        ),
+        says="TurboQuant KV cache requires identifiable full-attention layers, but none were found "
+        "in the hybrid model config.",
+        fix="use another --kv-cache-dtype: each layer of {model.name} has attention beside a mixer",
+        source="vllm/model_executor/layers/quantization/turboquant/config.py, "
+        "get_boundary_skip_layers",
+        known=Known.RAISED,
+    ),
+)
+
 STATE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     config_rule(
         name="mamba-block-needs-prefix-caching",

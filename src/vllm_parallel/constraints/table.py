@@ -16,7 +16,7 @@ from vllm_parallel.constraints.bounds import (
     SCHEDULER_BOUNDS,
     SPECULATIVE_BOUNDS,
 )
-from vllm_parallel.constraints.caches import STATE_RULES
+from vllm_parallel.constraints.caches import STATE_RULES, TURBOQUANT_RULES
 from vllm_parallel.constraints.constraint import Constraint, Violation
 from vllm_parallel.constraints.drafts import DRAFT_RULES
 from vllm_parallel.constraints.features import FEATURE_RULES
@@ -45,6 +45,7 @@ BEFORE_SCHEDULER: Final[Rules] = (
     *QUANTIZATION_RULES,
     *EXECUTOR_RULES,
     *CACHE_BOUNDS,
+    *TURBOQUANT_RULES,
     *LAUNCH_RULES,
     *PARALLEL_BOUNDS,
     *PARALLEL_RULES,

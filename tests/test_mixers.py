@@ -187,6 +187,15 @@ def test_refused_configs(keys: Config, says: str) -> None:
     assert says in refused({**FALCON_H1, **keys})
 
 
+def test_shared_blocks_are_not_quantised_silently() -> None:
+    quantised = {"quant_method": "fp8", "activation_scheme": "dynamic"}
+    config = {"architectures": ["Zamba2ForCausalLM"], "torch_dtype": "bfloat16"}
+    assert "is a quantised 'Zamba2ForCausalLM'" in refused(
+        {**config, "quantization_config": quantised}
+    )
+    assert load_model({**config, "quantization_config": quantised}, as_bf16=True).layers == 54
+
+
 def test_parameters_are_named_as_vllm_names_them() -> None:
     model = load_model(dict(FALCON_H1))
     (kind,) = ModelGraph.of(model).kinds

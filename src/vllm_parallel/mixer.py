@@ -167,6 +167,7 @@ class GatedDeltaNet:
     value_dim: int
     kernel: int
     interleaved: bool = False  # Qwen3-Next: q, k, v and z are cut as one
+    copied_gates: bool = False  # a and b are whole on every rank
     separate_gates: bool = False  # OLMo: a and b apart, the decay in the model's dtype
     ssm_dtype: Dtype | None = None  # the family's, where the flag is auto
 

@@ -19,8 +19,9 @@ def attention_weights(attention: Attention, storage: Storage) -> list[Weight]:
 
 def _grouped(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
     """Source: vllm/model_executor/layers/linear.py, QKVParallelLinear (v0.32.0)."""
+    scales = storage.scales("self_attn.attn", Part(a.kv_heads, 1, Split.KV_HEADS))
     if a.borrows_weights:
-        return storage.scales("self_attn.attn", Part(a.kv_heads, 1, Split.KV_HEADS))
+        return scales
     query = Part(a.heads, a.head_dim, Split.TENSOR, "query heads")
     key = Part(a.kv_heads, a.head_dim, Split.KV_HEADS, "KV heads")
     gated = Part(a.heads, 2 * a.head_dim, Split.TENSOR, "query heads")  # a gate beside each head
@@ -36,7 +37,7 @@ def _grouped(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:
     if a.sinks:
         heads = Part(a.heads, 1, Split.TENSOR, "query heads")
         weights.append(storage.vector("self_attn.sinks", heads))
-    return weights + storage.scales("self_attn.attn", Part(a.kv_heads, 1, Split.KV_HEADS))
+    return weights + scales
 
 
 def _norms(a: GroupedQueryAttention, storage: Storage) -> list[Weight]:

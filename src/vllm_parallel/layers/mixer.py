@@ -130,7 +130,8 @@ def _gated_delta_net(m: GatedDeltaNet, storage: Storage) -> list[Weight]:
         decay, norm, output = storage.dtype, "o_norm", "o_proj"
     else:
         gates = Part(m.value_heads, 2, Split.TENSOR, heads.what)
-        rates = (gates,) if m.interleaved else (heads, heads)
+        rates: Parts = (gates,) if m.interleaved else (heads, heads)
+        rates = whole(2 * m.value_heads) if m.copied_gates else rates
         linears = [
             *storage.linear(f"{name}.in_proj_qkvz", projected, across),
             *storage.linear(f"{name}.in_proj_ba", rates, across),

@@ -23,6 +23,7 @@ from vllm_parallel.scheme import Quantisation, Scheme
 from vllm_parallel.weight import Layer
 
 Schemes = tuple[tuple[str, Scheme], ...]
+COPIES_GATES: Final = ("awq", "gptq")
 READERS: Final[Mapping[str, Callable[[Keys], Method]]] = {
     "fp8": read_fp8,
     "awq": read_awq,
@@ -72,12 +73,29 @@ def quantised_online(model: ModelConfig, name: str) -> ModelConfig:
 
 
 def _stored(model: ModelConfig, method: Method) -> ModelConfig:
+    if method.facts.checkpoint in COPIES_GATES:
+        model = replace(model, kinds=tuple(_with_copied_gates(kind) for kind in model.kinds))
     modules = Modules(model=model, method=method, names=_names(model))
     try:
         return modules.quantised()
     except Refused as refusal:
         facts = replace(method.facts, refused_at_load=str(refusal))
         return replace(model, quantisation=facts)
+
+
+def _with_copied_gates(block: Block) -> Block:
+    """The block, the gates of its delta net whole on every rank: Marlin takes no narrow ones.
+
+    Source: vllm/model_executor/layers/mamba/gdn/qwen_gdn_linear_attn.py, maybe_disable_tp (v0.32.0)
+    """
+    mixer = block.mixer
+    if mixer is None or mixer.kind != "GDN_ATTN":
+        return block
+    from vllm_parallel.mixer import GatedDeltaNet  # noqa: PLC0415  # only such models pay for it
+
+    if not isinstance(mixer, GatedDeltaNet) or mixer.interleaved or mixer.separate_gates:
+        return block
+    return replace(block, mixer=replace(mixer, copied_gates=True))
 
 
 def _method(model: ModelConfig, name: str, keys: Keys) -> Method:
@@ -155,6 +173,7 @@ class Modules:
         ]
         if isinstance(block.mlp, Experts):
             module = self._module(of(EXPERTS))
+            module = replace(module, hidden=block.mlp.latent or module.hidden)
             found.append((EXPERTS, self.method.experts(module)))
         if block.attention is not None and self.names.cache:
             latent = isinstance(block.attention, LatentAttention)

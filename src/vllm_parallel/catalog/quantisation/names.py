@@ -75,6 +75,12 @@ class Names:
         return entry.replace(theirs, ours)
 
 
+DELTA: Final[Fused] = (
+    *QKV,
+    *GATE_UP,
+    ("in_proj_qkvz", ("in_proj_qkv", "in_proj_z")),
+    ("in_proj_ba", ("in_proj_b", "in_proj_a")),
+)
 BOTH: Final = Names()
 UNMAPPED: Final = Names(maps=False)
 QKV_ALONE: Final = Names(packed=QKV)
@@ -164,6 +170,7 @@ NAMES: Final[Mapping[str, Names]] = {
     "PhiMoEForCausalLM": replace(QKV_ALONE, head=None),
     "OrionForCausalLM": Names(packed=()),
     "Qwen3NextForCausalLM": HEADLESS,
+    **dict.fromkeys(("Qwen3_5ForCausalLM", "Qwen3_5MoeForCausalLM"), Names(packed=DELTA)),
     "OlmoHybridForCausalLM": replace(
         UNMAPPED,
         packed=(*QKV, *GATE_UP, ("in_proj_qkvg", ("q_proj", "k_proj", "v_proj", "g_proj"))),

@@ -148,6 +148,14 @@ def test_layers_differ() -> None:
     assert "self_attn.qkv_proj" not in stored(model, 1)
 
 
+@pytest.mark.parametrize("name", ["decoder.layers.0.fc1", "model.decoder.layers.0.fc1"])
+def test_beginnings_of_names_are_mapped(name: str) -> None:
+    """OPT's checkpoints call it `decoder`, vLLM calls it `model.decoder`."""
+    opt = {"architectures": ["OPTForCausalLM"], "ffn_dim": 1024, "word_embed_proj_dim": 512}
+    model = read(FP8 | {"modules_to_not_convert": [name]}, LLAMA | opt)
+    assert [("fc1" in stored(model, layer)) for layer in (0, 1)] == [False, True]
+
+
 def test_mxfp4_of_the_transformers_backend() -> None:
     quantisation = read({"quant_method": "mxfp4"}, PHI).quantisation
     assert quantisation is not None

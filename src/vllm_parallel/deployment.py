@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from vllm_parallel.cluster import Cluster
+from vllm_parallel.errors import CatalogError
 from vllm_parallel.frozen import dataclass, field, replace
 from vllm_parallel.layout import Layout, pipeline_bounds
 from vllm_parallel.model import ModelConfig
@@ -29,6 +30,11 @@ SEQUENCES: Final = 256  # --max-num-seqs on small GPUs and A100
 SEQUENCES_70_GIB: Final = 1024
 HOPPER: Final = "90"
 BLACKWELL: Final = ("100", "103")
+HYBRID_CONNECTORS: Final = (  # those that implement SupportsHMA
+    "NixlConnector", "NixlPullConnector", "NixlPushConnector", "HiSparseConnector",
+    "MoRIIOConnector", "OffloadingConnector", "DecodeBenchConnector", "SimpleCPUOffloadConnector",
+    "MooncakeConnector", "MooncakeStoreConnector", "ExampleHiddenStatesConnector",
+)  # fmt: skip
 V1_DRAFTS: Final = ("suffix", "medusa", "mlp_speculator", "custom_class")
 STEPWISE_METHODS: Final = ("ngram", *V1_DRAFTS)
 MTP_METHODS: Final = ("mtp", "deepseek_mtp", "glm4_moe_mtp")  # the others by older names
@@ -194,6 +200,29 @@ class Deployment:
         """
         asked = self.settings.prefix_caching
         return bool(self.model.attentions) if asked is None else asked
+
+    @property
+    def keeps_whole_caches(self) -> bool:
+        """Whether windowed layers keep every token: asked for, or the KV connector needs it.
+
+        Source: vllm/config/vllm.py, VllmConfig.__post_init__ (v0.32.0)
+
+        Raises:
+            CatalogError: several connectors, each of which would have to be asked.
+        """
+        asked, connector = (
+            self.settings.caches.disable_hybrid_kv_cache_manager,
+            self.settings.kv_connector,
+        )
+        if asked is not None or connector is None:
+            return bool(asked)
+        if connector == "MultiConnector" and (self.model.has_windows or self.model.mixers):
+            raise CatalogError(
+                subject="kv_connector MultiConnector",
+                problem="decides by its children how windows are kept, which is not modelled",
+                fix="name one connector, or set --disable-hybrid-kv-cache-manager",
+            )
+        return connector not in HYBRID_CONNECTORS
 
     @property
     def draft_tokens(self) -> int:

@@ -212,6 +212,12 @@ def _refuse_unknown_layouts(deployment: Deployment, quantisation: Quantisation) 
             problem="has quantised weights that vLLM does not build",
             fix=refused,
         )
+    if deployment.settings.lora and "mxfp4" in quantisation.method:
+        raise CatalogError(
+            subject="--enable-lora",
+            problem=f"makes {model.name} take another kernel, whose padding is not modelled",
+            fix="drop it, or ask for the unquantised twin with --as-bf16",
+        )
     if gpu is not None and not gpu.architecture.isdigit():
         raise CatalogError(
             subject=model.name,

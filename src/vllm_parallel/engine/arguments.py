@@ -122,11 +122,18 @@ UNMODELLED: Final = frozenset(
     allow_deprecated_quantization attention_backend attention_config compilation_config
     cpu_offload_gb cpu_offload_params diffusion_config disable_sliding_window enable_hc_sp
     enable_tower_connector_lora engram_config hf_overrides kv_offloading_size
-    mm_encoder_only mamba_config model_class_overrides offload_backend
+    kernel_config mm_encoder_only mamba_config model_class_overrides offload_backend
     offload_group_size offload_num_in_group offload_params offload_prefetch_step quantization_config
     spec_method spec_model spec_tokens swa_bounded_replay ubatch_size video_pruning_rate
     """.split()
 )
+# Arguments of which only these values are modelled: others build another model or kernel.
+MODELLED_VALUES: Final[Mapping[str, tuple[object, ...]]] = {
+    "runner": ("auto", "generate"),
+    "convert": ("auto", "none"),
+    "model_impl": ("auto", "vllm"),
+    "moe_backend": ("auto",),
+}
 NOUNS: Final = {
     "caches": CacheSettings,
     "experts": ExpertSettings,
@@ -214,6 +221,13 @@ def _place(name: str, value: object, fields: dict[str, dict[str, object]]) -> No
     elif name in UNMODELLED:
         raise ParseError(
             place=name, problem="is not modelled", fix="leave it out: it would change the sizes"
+        )
+    elif name in MODELLED_VALUES and value not in MODELLED_VALUES[name]:
+        words = " or ".join(str(known) for known in MODELLED_VALUES[name])
+        raise ParseError(
+            place=name,
+            problem=f"is {shortened(value)}, which is not modelled",
+            fix=f"leave it out, or use {words}: others change the sizes",
         )
     elif name not in options():
         raise ParseError(

@@ -26,6 +26,7 @@ def what_counts(deployment: Deployment) -> Hashable:
         deployment.kv_cache_dtype,
         settings.block_size,
         settings.caches,
+        deployment.keeps_whole_caches,
         deployment.prefix_caching,
         deployment.draft_tokens,
         deployment.max_model_len if model.mixers else None,

@@ -82,7 +82,7 @@ def _plan(deployment: Deployment) -> KvPlan:
         paging, places = known[order]
         pagings.append(paging)
         plan += [places[number] for number in here]
-    whole = bool(deployment.settings.caches.disable_hybrid_kv_cache_manager)
+    whole = deployment.keeps_whole_caches
     return KvPlan(
         forms=tuple(forms),
         plan=tuple(plan),

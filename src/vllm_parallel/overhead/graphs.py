@@ -58,7 +58,7 @@ def graph_bytes(shard: Shard, cost: GraphCost) -> Span:
     sizes = capture_sizes(shard.deployment)
     if not sizes:
         return Span.exactly(0)
-    kinds = shard.deployment.model.kinds
+    kinds = shard.deployment.built.kinds
     layers = sum(
         count * (2 if isinstance(kinds[kind].mlp, Experts) else 1)
         for kind, count in shard.kinds.items()
@@ -86,7 +86,7 @@ def attention_splits(shard: Shard, largest: int) -> int:
         return 0
     widths = []
     for kind in shard.kinds:
-        attention = deployment.model.kinds[kind].attention
+        attention = deployment.built.kinds[kind].attention
         match attention:
             case GroupedQueryAttention(head_dim=width) | LatentAttention(kv_lora_rank=width):
                 widths.append(ceil_div(attention.heads, shard.cut.tp) * width)

@@ -79,7 +79,7 @@ def gathered_logits(layout: Layout, logits_bytes: int) -> int:
 
 def forward_peak(shard: Shard, known: Coefficients) -> int:
     """What a stage holds in its widest layer."""
-    model = shard.deployment.model
+    model = shard.deployment.built
     widest = max((_columns(model.kinds[kind].mlp, shard) for kind in shard.kinds), default=0)
     row = ceil_div(widest, shard.cut.tp) + RESIDUAL_TENSORS * model.hidden
     return shard.deployment.max_num_batched_tokens * row * model.dtype.bytes + known.forward_rest
@@ -107,7 +107,7 @@ def expert_scratch(shard: Shard) -> int:
     deployment = shard.deployment
     if is_repacked(shard):
         return 0
-    model, rows = deployment.model, deployment.max_num_batched_tokens * deployment.layout.dp
+    model, rows = deployment.built, deployment.max_num_batched_tokens * deployment.layout.dp
     return max(
         (
             rows * mlp.per_token * _scratch_row(mlp, shard) * model.dtype.bytes

@@ -45,7 +45,8 @@ def read_gemma3(keys: Keys) -> ModelConfig:
         return model
     sizes = read_sizes(vision)
     pooled = sizes.patches // keys.size("mm_tokens_per_image", default=256)
-    return replace(model, towers=(_gemma3_tower(sizes, model.hidden, pooled),))
+    traits = replace(model.traits, no_float16="gemma3")
+    return replace(model, traits=traits, towers=(_gemma3_tower(sizes, model.hidden, pooled),))
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from typing import Final
 from accuracy_tables import exact_cases, judged_rows
 from claims import count
 from counts import recorded
-from rate_tables import provenance_counts
+from rate_tables import provenance_counts, ridge_tokens
 from speed_tables import judged_points, worst
 from vllm_parallel import (
     RULES,
@@ -214,5 +214,6 @@ speed_worst = f"{worst().point.id}, {worst().error:+.0%}"
 pin_count = len(pinned_factors())
 price_spread = f"±{SPREAD:.0%}"
 price_stages = tp4pp2.deployment.layout.pp
+price_ridge = ridge_tokens(GPU.name)
 rate_counts = provenance_counts()
 search_load = f"{CONCURRENCY} requests of {CONTEXT} tokens"

@@ -13,7 +13,8 @@ from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.load import OMISSIONS, Load, Service, ServicePrice
 from vllm_parallel.price import Pricer
-from vllm_parallel.price.step import PARTS
+from vllm_parallel.price.step import OPERATIONS, PARTS
+from vllm_parallel.price.work import StageWork
 from vllm_parallel.render.charts import Bar, Bars, Curves, curves, stacked
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.markdown import table as markdown
@@ -27,6 +28,7 @@ LAYOUTS: Final = (Layout(tp=8), Layout(tp=4, pp=2), Layout(tp=4, dp=2))
 RATES: Final = load_rates("h100-80gb")
 LONG_INPUT, LONG_OUTPUT = 16384, 512  # tokens, the guide's load for DCP
 DCP_CONCURRENCY: Final = (1, 8, 32)
+ROOFLINE_TOKENS: Final = tuple(2**power for power in range(14))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +255,36 @@ def link_chart() -> str:
     chart = Curves(lines=lines, across=across, up=up, marks=marks)
     title = "All-reduce on NVLink, by its bytes"
     return _figure(curves(chart, "link-time", title), title, "Public measurements, in part assumed")
+
+
+def roofline_chart() -> str:
+    """What a rank of tp8 reaches in matrix products, by the operations for each byte it reads."""
+    work = StageWork.of(deployment(LAYOUTS[0]), 0)
+    products = [(one.multiply_adds * count, one.bytes * count) for one, count in work.dense]
+    if work.head is not None:
+        products.append((work.head.multiply_adds, work.head.bytes))
+    adds, read = (sum(column) for column in zip(*products, strict=True))
+    of_a_token = OPERATIONS * adds / read
+    intensities = [of_a_token * tokens for tokens in ROOFLINE_TOKENS]
+    reached = RATES.memory.value * RATES.weight_read_share.value
+    lines = (
+        ("datasheet", _roof(intensities, RATES.memory.value, RATES.peak_16_bit.value)),
+        ("reached", _roof(intensities, reached, RATES.arithmetic_16_bit)),
+    )
+    marks = tuple((of_a_token * tokens, str(tokens)) for tokens in (1, 16, 128, 8192))
+    across = tuple((float(count), str(count)) for count in (1, 10, 100, 1000, 10_000))
+    up = tuple((float(count), f"{count} T") for count in (1, 10, 100, 1000))
+    chart = Curves(lines=lines, across=across, up=up, marks=marks)
+    title = "Operations a second by operations for a byte of weights, batches of some tokens marked"
+    return _figure(curves(chart, "roofline", title), title, "Computed from datasheet and shares")
+
+
+def _roof(
+    intensities: list[float], bandwidth: float, peak: float
+) -> tuple[tuple[float, float], ...]:
+    """Trillions of operations a second: what reading allows, at most what arithmetic does."""
+    places = sorted({*intensities, peak / bandwidth})
+    return tuple((one, min(one * bandwidth, peak) / 1e12) for one in places)
 
 
 def _figure(picture: str, title: str, standing: str = "Computed") -> str:

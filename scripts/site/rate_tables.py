@@ -78,3 +78,10 @@ def listed(things: Iterable[object]) -> str:
     """
     words = [str(thing) for thing in things]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def ridge_tokens(gpu: str) -> int:
+    """Tokens of a step from which arithmetic takes longer than reading 16-bit weights."""
+    rates = load_rates(gpu)
+    reached = rates.memory.value * rates.weight_read_share.value
+    return round(rates.arithmetic_16_bit / reached)  # two operations for two bytes

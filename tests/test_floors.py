@@ -39,7 +39,7 @@ FLOOR_NAMES: Final = (
     "render",
     "steps",
     "answers",
-    "review layouts",  # commands in place of questions, answered alike
+    "review layouts reports",  # commands in place of questions, answered alike
     "cli",  # speaks the JSON of answers, so it stands above them
     "__init__ __main__",  # the doors to the street
 )

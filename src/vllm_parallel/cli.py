@@ -1,13 +1,14 @@
-"""The commands: `plan` a deployment, `batch` questions, `check` commands, rank `layouts`."""
+"""The commands: about deployments, and of what vLLM wrote."""
 
 from __future__ import annotations
 
 import argparse
 import gc
+import importlib
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NoReturn
 
 from vllm_parallel.answers import Json, Question, answers, parts
@@ -20,6 +21,11 @@ from vllm_parallel.verdict import Verdict
 ACCEPTED: Final = 0
 REFUSED: Final = 1
 UNREADABLE: Final = 2
+
+# Commands that read what vLLM wrote, and what each is for. A module of `reports` has `add_options`
+# and `run`, and is imported when its command is called.
+REPORTS: Final[Mapping[str, str]] = {}
+COMMANDS: Final = ("plan", "batch", "check", "layouts", *REPORTS)
 
 
 class Help(argparse.HelpFormatter):
@@ -157,7 +163,7 @@ def _parser(words: Sequence[str]) -> Parser:
         prog="vllm-parallel", description=__doc__, allow_abbrev=False, formatter_class=Help
     )
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="plan|batch|check|layouts", prog="vllm-parallel"
+        dest="command", required=True, metavar="|".join(COMMANDS), prog="vllm-parallel"
     )
     batch = commands.add_parser(
         "batch", help="answer JSON lines from standard input", formatter_class=Help
@@ -185,7 +191,21 @@ def _parser(words: Sequence[str]) -> Parser:
     layouts.set_defaults(run=run_layouts)
     if words[:1] == ["layouts"]:
         _add_layouts(layouts, words[1:])
+    for name, says in REPORTS.items():
+        report = commands.add_parser(
+            name, help=says, description=says, allow_abbrev=False, formatter_class=Help
+        )
+        if words[:1] == [name]:
+            _add_report(report, name)
     return parser
+
+
+def _add_report(parser: argparse.ArgumentParser, name: str) -> None:
+    module = importlib.import_module(f"vllm_parallel.reports.{name}")
+    add_options: Callable[[argparse.ArgumentParser], None] = module.add_options
+    run: Callable[[argparse.Namespace], int] = module.run
+    add_options(parser)
+    parser.set_defaults(run=run)
 
 
 def _add_layouts(layouts: argparse.ArgumentParser, words: Sequence[str]) -> None:

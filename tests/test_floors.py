@@ -33,7 +33,7 @@ FLOOR_NAMES: Final = (
     "load",
     "verdict",
     "search",
-    "files",
+    "files symptoms",
     "catalog engine",
     "compare",
     "render",

@@ -35,6 +35,7 @@ FLOOR_NAMES: Final = (
     "search",
     "files symptoms",
     "catalog engine",
+    "runs",
     "compare",
     "render",
     "steps",

@@ -7,10 +7,11 @@ import pytest
 from vllm_parallel.adapters import adapter_bytes
 from vllm_parallel.answers import answer
 from vllm_parallel.catalog import load_model
-from vllm_parallel.deployment import ContextSettings, Deployment, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Ledger
+from vllm_parallel.settings import ContextSettings, Settings
 from vllm_parallel.shard import Shard
 
 ON = Settings(lora=True)

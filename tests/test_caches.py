@@ -13,9 +13,17 @@ from typing import Final
 import pytest
 
 from tests.test_mixers import FALCON, JAMBA, OLMO, QWEN
+from vllm_parallel.block import (
+    Attention,
+    Block,
+    DenseMlp,
+    GroupedQueryAttention,
+    Indexer,
+    LatentAttention,
+)
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Cluster
-from vllm_parallel.deployment import CacheSettings, Deployment, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import LayoutError
 from vllm_parallel.kv import KvCache, KvKind
@@ -26,17 +34,9 @@ from vllm_parallel.kv.words import packed_bytes
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Pool
 from vllm_parallel.mixer import Mixer
-from vllm_parallel.model import (
-    Attention,
-    Block,
-    DenseMlp,
-    GroupedQueryAttention,
-    Indexer,
-    LatentAttention,
-    ModelConfig,
-    Traits,
-)
+from vllm_parallel.model import ModelConfig, Traits
 from vllm_parallel.positions import ContextLimit
+from vllm_parallel.settings import CacheSettings, Settings
 
 BF16: Final = Dtype.BFLOAT16
 HOPPER: Final = Cluster(gpu=load_gpu("h100-80gb"))

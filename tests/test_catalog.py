@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 import vllm_parallel.catalog
+from vllm_parallel.block import GroupedQueryAttention, LatentAttention
 from vllm_parallel.catalog import (
     gpu_names,
     is_catalog_name,
@@ -20,7 +21,6 @@ from vllm_parallel.catalog import (
 )
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, VllmParallelError
-from vllm_parallel.model import GroupedQueryAttention, LatentAttention
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.units import GIB, MIB
 

@@ -13,14 +13,16 @@ from typing import Any, Final
 import pytest
 
 from vllm_parallel.answers import answer
+from vllm_parallel.block import Experts
 from vllm_parallel.catalog import load_model
 from vllm_parallel.collectives import Batch, Collective, EngineBatch, Kind, collectives
 from vllm_parallel.collectives.batch import pcp_tokens
-from vllm_parallel.deployment import ContextSettings, Deployment, ExpertSettings, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.layout import Axis, Layout, pipeline_bounds
-from vllm_parallel.model import Experts, ModelConfig
+from vllm_parallel.model import ModelConfig
+from vllm_parallel.settings import ContextSettings, ExpertSettings, Settings
 
 Row = Mapping[str, Any]
 Calls = Counter[tuple[str, str, int, str]]

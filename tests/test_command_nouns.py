@@ -7,7 +7,6 @@ from typing import Final
 
 import pytest
 
-from vllm_parallel.deployment import ExpertSettings, Settings
 from vllm_parallel.engine.arguments import Arguments
 from vllm_parallel.engine.bench_command import BenchCommand, Endpoint, Kept, RandomLoad
 from vllm_parallel.engine.commands import find
@@ -18,6 +17,7 @@ from vllm_parallel.engine.values import Unknown
 from vllm_parallel.errors import ParseError
 from vllm_parallel.layout import Layout
 from vllm_parallel.render.shell import shell
+from vllm_parallel.settings import ExpertSettings, Settings
 
 GUIDE: Final = Path(__file__).parent / "fixtures" / "commands" / "guide.sh"
 DEFAULT: Final = Arguments(layout=Layout(), settings=Settings())

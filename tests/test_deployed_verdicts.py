@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from vllm_parallel.answers import Question, answer
+from vllm_parallel.answers import answer
 from vllm_parallel.constraints import Stage, violations
+from vllm_parallel.question import Question
 
 ORACLE: Final = Path(__file__).parent / "oracle"
 Row = Mapping[str, Any]

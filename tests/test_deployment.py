@@ -9,10 +9,11 @@ import pytest
 
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Cluster
-from vllm_parallel.deployment import ContextSettings, Deployment, ExpertSettings, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import ModelConfig
+from vllm_parallel.settings import ContextSettings, ExpertSettings, Settings
 from vllm_parallel.shard import Shard
 
 DEEPSEEK: Final = load_model("deepseek-v3", as_bf16=True)

@@ -8,11 +8,12 @@ import pytest
 
 from tests.test_families import LATENT, MOE, Config, read
 from vllm_parallel.adapters import adapter_bytes
-from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.block import Experts, LatentAttention
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Layout
-from vllm_parallel.model import Experts, LatentAttention
+from vllm_parallel.settings import Settings
 from vllm_parallel.shard import Shard
 
 MTP: Final = Settings(speculative_method="mtp", speculative_tokens=1)

@@ -8,17 +8,12 @@ from typing import Final, get_type_hints
 import pytest
 
 from tests.test_catalog import refused
+from vllm_parallel.block import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.catalog import load_model
 from vllm_parallel.catalog.families import FAMILIES, reader_of
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.dtype import Dtype
-from vllm_parallel.model import (
-    DenseMlp,
-    Experts,
-    GroupedQueryAttention,
-    LatentAttention,
-    ModelConfig,
-)
+from vllm_parallel.model import ModelConfig
 
 Config = Mapping[str, object]
 BARE: Final[dict[str, object]] = {

@@ -20,7 +20,8 @@ FLOOR_NAMES: Final = (
     "dtype",
     "methods mixer positions extras scheme tower",
     "term",
-    "model layout cluster",
+    "block",
+    "model layout cluster settings",
     "weight",
     "layers",
     "graph ranks deployment",
@@ -39,6 +40,7 @@ FLOOR_NAMES: Final = (
     "compare",
     "render",
     "steps",
+    "question",
     "answers",
     "review layouts reports",  # commands in place of questions, answered alike
     "cli",  # speaks the JSON of answers, so it stands above them

@@ -14,11 +14,12 @@ from typing import Any, Final
 import pytest
 
 from vllm_parallel.catalog import load_model
-from vllm_parallel.deployment import ContextSettings, Deployment, ExpertSettings, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import UnevenSplitError
 from vllm_parallel.graph import ModelGraph
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import ModelConfig
+from vllm_parallel.settings import ContextSettings, ExpertSettings, Settings
 from vllm_parallel.shard import Shard
 from vllm_parallel.weight import Layer
 

@@ -9,16 +9,18 @@ from typing import Final
 
 import pytest
 
+from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Cluster
-from vllm_parallel.deployment import Deployment, ExpertSettings, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.kv import KvCache, KvGroup, KvKind, KvSpec
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Pool
-from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig
+from vllm_parallel.model import ModelConfig
 from vllm_parallel.positions import ContextLimit
+from vllm_parallel.settings import ExpertSettings, Settings
 from vllm_parallel.units import GIB
 
 FULL: Final = GroupedQueryAttention(heads=8, kv_heads=2, head_dim=16)

@@ -8,10 +8,11 @@ import pytest
 
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Gpu
-from vllm_parallel.deployment import Deployment, ExpertSettings, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Budget, Capacity, Ledger, Pool, available_on, stage_shards
 from vllm_parallel.provenance import Provenance
+from vllm_parallel.settings import ExpertSettings, Settings
 from vllm_parallel.shard import Shard
 from vllm_parallel.units import GIB
 

@@ -12,11 +12,12 @@ from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.collectives import EngineBatch
-from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import Layout
 from vllm_parallel.load import OMISSIONS, Bound, Load, Served, Service, replay
 from vllm_parallel.load.replay import Limits
 from vllm_parallel.price import Pricer
+from vllm_parallel.settings import Settings
 
 H100: Final = load_rates("h100-80gb")
 NODE: Final = Cluster(gpu=load_gpu("h100-80gb"), gpus_per_node=8)

@@ -9,13 +9,14 @@ import pytest
 
 from tests.test_catalog import refused
 from tests.test_families import BARE, MOE, experts, read, windows
+from vllm_parallel.block import DenseMlp, NormSpan
 from vllm_parallel.catalog import load_model
 from vllm_parallel.catalog.families import FAMILIES
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.graph import ModelGraph
 from vllm_parallel.layout import Layout
-from vllm_parallel.model import DenseMlp, ModelConfig, NormSpan
+from vllm_parallel.model import ModelConfig
 from vllm_parallel.shard import Shard
 
 Config = Mapping[str, object]

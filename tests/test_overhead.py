@@ -8,12 +8,12 @@ from typing import Final
 
 import pytest
 
+from vllm_parallel.block import DenseMlp
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Cluster
-from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Budget, Ledger
-from vllm_parallel.model import DenseMlp
 from vllm_parallel.overhead import COEFFICIENTS, overhead_spans, overhead_terms
 from vllm_parallel.overhead.coefficients import V19, V32
 from vllm_parallel.overhead.encoder import held_bytes, tower_peak
@@ -30,6 +30,7 @@ from vllm_parallel.overhead.repacking import repacked_bytes
 from vllm_parallel.overhead.rounding import rounding_bytes, sizes_of
 from vllm_parallel.overhead.segments import allocated_bytes, tensors_of
 from vllm_parallel.provenance import Provenance
+from vllm_parallel.settings import Settings
 from vllm_parallel.shard import Shard
 from vllm_parallel.term import Span, Term
 from vllm_parallel.units import GIB, KIB, MIB

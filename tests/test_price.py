@@ -13,7 +13,7 @@ from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates, pinned_factors, rate_table, rated_gpus
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.collectives import Batch, Collective, EngineBatch, Kind, collectives
-from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.layout import Axis, Layout
@@ -23,6 +23,7 @@ from vllm_parallel.price.reading import CacheRead, cache_reads, longest_share, p
 from vllm_parallel.price.step import PARTS
 from vllm_parallel.price.work import StageWork
 from vllm_parallel.provenance import Provenance
+from vllm_parallel.settings import Settings
 from vllm_parallel.shard import Shard
 
 H100: Final = load_rates("h100-80gb")

@@ -12,7 +12,7 @@ from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.collectives import Batch, EngineBatch, collectives
-from vllm_parallel.deployment import Deployment, ExpertSettings, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.layout import Layout
 from vllm_parallel.price import Pricer
@@ -26,6 +26,7 @@ from vllm_parallel.search import (
     Search,
     SteadyDecode,
 )
+from vllm_parallel.settings import ExpertSettings, Settings
 from vllm_parallel.verdict import Verdict
 
 H100: Final = load_gpu("h100-80gb")

@@ -8,10 +8,12 @@ import pytest
 
 from tests.test_catalog import refused
 from tests.test_families import LATENT, Config, dense_layers, experts, read
-from vllm_parallel.deployment import ContextSettings, Deployment, Settings
+from vllm_parallel.block import Indexer, LatentAttention
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.layout import Layout
-from vllm_parallel.model import Indexer, LatentAttention, ModelConfig
+from vllm_parallel.model import ModelConfig
+from vllm_parallel.settings import ContextSettings, Settings
 from vllm_parallel.shard import Shard
 
 INDEXED: Final[dict[str, object]] = LATENT | {

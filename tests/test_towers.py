@@ -8,12 +8,13 @@ import pytest
 
 from tests.test_catalog import refused
 from tests.test_families import BARE, Config
-from vllm_parallel.answers import Question
 from vllm_parallel.catalog import load_model
-from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.layout import Layout
 from vllm_parallel.model import ModelConfig
+from vllm_parallel.question import Question
+from vllm_parallel.settings import Settings
 from vllm_parallel.shard import Shard
 
 SIGLIP: Final[dict[str, object]] = {

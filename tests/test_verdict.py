@@ -9,10 +9,11 @@ import pytest
 
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Cluster, Gpu
-from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Pool, available_on
 from vllm_parallel.provenance import Provenance
+from vllm_parallel.settings import Settings
 from vllm_parallel.verdict import Verdict, refusal_of_memory, smallest_utilization
 
 LLAMA_8B: Final = load_model("llama-3.1-8b")

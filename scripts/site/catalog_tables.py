@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from vllm_parallel import Deployment, KvCache, Layout, Settings, gpu_names, load_gpu, load_model
+from vllm_parallel.block import GroupedQueryAttention, LatentAttention
 from vllm_parallel.catalog.hub import hub_names
 from vllm_parallel.catalog.models import model_names
 from vllm_parallel.catalog.sources import ModelSource, model_sources
 from vllm_parallel.cluster import Gpu
-from vllm_parallel.model import GroupedQueryAttention, LatentAttention, ModelConfig
+from vllm_parallel.model import ModelConfig
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.numbers import gib, whole
 from vllm_parallel.shard import Shard

@@ -14,7 +14,7 @@ from __future__ import annotations
 from vllm_parallel.catalog import gpu_names, load_gpu, load_model, model_names
 from vllm_parallel.cluster import Cluster, Gpu
 from vllm_parallel.constraints import RULES, check, require, violations
-from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import (
     CatalogError,
     LayoutError,
@@ -27,6 +27,7 @@ from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.ledger import Budget, Capacity, Ledger, Pool
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.ranks import Group, Rank, all_groups
+from vllm_parallel.settings import Settings
 from vllm_parallel.shard import Shard
 from vllm_parallel.verdict import Verdict
 

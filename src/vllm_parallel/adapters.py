@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from vllm_parallel.block import Experts
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.graph import ModelGraph
-from vllm_parallel.model import Experts, ModelConfig
+from vllm_parallel.model import ModelConfig
 from vllm_parallel.shard import Shard
 from vllm_parallel.units import exact_div, round_up
 from vllm_parallel.weight import VOCABULARY_MULTIPLE, Cut, Layer, Part, Split, Weight, extent

@@ -11,11 +11,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NoReturn
 
-from vllm_parallel.answers import Json, Question, answers, parts
+from vllm_parallel.answers import answers, parts
 from vllm_parallel.catalog import is_catalog_name, model_source
 from vllm_parallel.engine.options import Option, named, nearest, options
 from vllm_parallel.engine.values import hyphened, value_of
 from vllm_parallel.errors import ParseError, VllmParallelError
+from vllm_parallel.question import Json, Question
 from vllm_parallel.verdict import Verdict
 
 ACCEPTED: Final = 0

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from vllm_parallel.block import Block
 from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.layers import (
     Storage,
@@ -18,7 +19,7 @@ from vllm_parallel.layers import (
     mlp_weights,
     norm_weights,
 )
-from vllm_parallel.model import Block, ModelConfig
+from vllm_parallel.model import ModelConfig
 from vllm_parallel.weight import Layer, Part, Split, Weight, whole
 
 if TYPE_CHECKING:  # few models have any

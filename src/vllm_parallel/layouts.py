@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from vllm_parallel.answers import Json, Question
 from vllm_parallel.catalog.rates import load_rates, rated_gpus
 from vllm_parallel.engine import Arguments
 from vllm_parallel.engine.options import options
 from vllm_parallel.errors import ParseError
 from vllm_parallel.frozen import dataclass, fields
+from vllm_parallel.question import Json, Question
 from vllm_parallel.search import Found, Goal, Outcome, Refused, Search, SteadyDecode
 from vllm_parallel.units import ceil_div
 

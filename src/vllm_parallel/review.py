@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from vllm_parallel.answers import Json, Question, parts
+from vllm_parallel.answers import parts
 from vllm_parallel.catalog import model_source
 from vllm_parallel.engine.arguments import FIELDS, OBJECTS, UNMODELLED
 from vllm_parallel.engine.commands import VLLM, Command, find, of_words, quoted
@@ -14,6 +14,7 @@ from vllm_parallel.engine.reading import Reading
 from vllm_parallel.engine.values import Unknown, is_known, written
 from vllm_parallel.errors import ParseError, VllmParallelError, on_one_line, shortened
 from vllm_parallel.frozen import dataclass
+from vllm_parallel.question import Json, Question
 from vllm_parallel.term import RELEASE
 from vllm_parallel.verdict import Verdict
 

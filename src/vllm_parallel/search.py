@@ -11,13 +11,14 @@ from typing import Final
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.collectives import Batch, EngineBatch, collectives
 from vllm_parallel.constraints.constraint import divisors
-from vllm_parallel.deployment import Deployment, Settings
+from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import CatalogError, LayoutError, UnevenSplitError
 from vllm_parallel.frozen import dataclass, field, replace
 from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Capacity
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.price import Pricer, Rates
+from vllm_parallel.settings import Settings
 from vllm_parallel.units import ceil_div
 from vllm_parallel.verdict import Verdict
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from vllm_parallel.block import Experts
 from vllm_parallel.cuts import cut_of
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.graph import ModelGraph
-from vllm_parallel.model import Experts, ModelConfig
+from vllm_parallel.model import ModelConfig
 from vllm_parallel.ranks import Rank
 from vllm_parallel.weight import Cut, Layer, buffer_bytes, copy_bytes, weight_bytes
 

@@ -8,12 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from vllm_parallel.block import GroupedQueryAttention
 from vllm_parallel.catalog import load_gpu, load_model, with_dtype, with_quantization
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.engine import Arguments
 from vllm_parallel.mixer import Mamba2
-from vllm_parallel.model import GroupedQueryAttention, ModelConfig
+from vllm_parallel.model import ModelConfig
 
 Args = Mapping[str, object]
 CONFIGS: Final = Path(__file__).parents[1] / "oracle" / "recorded" / "configs"

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from vllm_parallel.answers import Question
 from vllm_parallel.constraints import RULES, Known, Stage, violations
 from vllm_parallel.errors import VllmParallelError
+from vllm_parallel.question import Question
 
 ORACLE: Final = Path(__file__).parents[1] / "oracle"
 RECORDED: Final = ORACLE / "recorded"

@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import pytest
 
-from vllm_parallel.answers import Question, answer
+from vllm_parallel.answers import answer
 from vllm_parallel.constraints import RULES
 from vllm_parallel.kv import KvCache, KvKind
 from vllm_parallel.kv.layers import backends_of
 from vllm_parallel.kv.plan import slots_of
 from vllm_parallel.kv.words import cache_word, served_word
+from vllm_parallel.question import Question
 
 HERE: Final = Path(__file__).parent
 LINES: Final = (HERE / "caches.jsonl").read_text("utf-8").splitlines()

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import pytest
 
-from vllm_parallel.answers import Question, answer
+from vllm_parallel.answers import answer
 from vllm_parallel.constraints import RULES, check
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.mixer import StateFlags
+from vllm_parallel.question import Question
 from vllm_parallel.shard import Shard
 
 LINES: Final = Path(__file__).with_name("mixers.jsonl").read_text("utf-8").splitlines()

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from vllm_parallel.answers import Question, answer
+from vllm_parallel.answers import answer
 from vllm_parallel.constraints import RULES
+from vllm_parallel.question import Question
 from vllm_parallel.verdict import Verdict
 
 HERE: Final = Path(__file__).parent

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from vllm_parallel.block import Attention, LatentAttention
 from vllm_parallel.collectives.call import Caller
 from vllm_parallel.collectives.collective import Collective, Kind
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.layout import Axis
-from vllm_parallel.model import Attention, LatentAttention
 
 PACKED_LSE: Final = 2  # elements of 16 bits that carry an fp32 log-sum-exp beside an output
 

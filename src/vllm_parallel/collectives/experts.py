@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from vllm_parallel.block import Experts
 from vllm_parallel.collectives.call import Caller
 from vllm_parallel.collectives.collective import Collective, Kind
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.layout import Axis
-from vllm_parallel.model import Experts
 from vllm_parallel.units import ceil_div, exact_div
 
 FP8_BLOCK: Final = 128  # elements that share a scale when hidden states travel in fp8

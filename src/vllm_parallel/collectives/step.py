@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
+from vllm_parallel.block import Block, Experts
 from vllm_parallel.collectives.attention import attention_calls
 from vllm_parallel.collectives.batch import Batch
 from vllm_parallel.collectives.call import Caller
@@ -17,7 +18,6 @@ from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.layout import Axis, Layout, pipeline_bounds
-from vllm_parallel.model import Block, Experts
 
 Counted = tuple[int, Collective]  # how often, and what
 GATHERING_BACKENDS: Final = ("allgather_reducescatter", "naive", "pplx")

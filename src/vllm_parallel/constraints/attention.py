@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from vllm_parallel.block import GroupedQueryAttention
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
 from vllm_parallel.deployment import Deployment
-from vllm_parallel.model import GroupedQueryAttention
 
 SOURCE: Final = "vllm/config/model.py, verify_with_parallel_config"
 

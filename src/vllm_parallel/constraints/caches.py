@@ -6,6 +6,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from vllm_parallel.block import Attention, GroupedQueryAttention
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
@@ -19,7 +20,6 @@ from vllm_parallel.kv.paging import DEFAULT_BLOCK
 from vllm_parallel.kv.plan import slots_of
 from vllm_parallel.kv.words import cache_word
 from vllm_parallel.layout import pipeline_bounds
-from vllm_parallel.model import Attention, GroupedQueryAttention
 
 VLLM: Final = "vllm/config/vllm.py"
 NO_PAGE_SIZE: Final = (

@@ -6,10 +6,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
+from vllm_parallel.block import Experts
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import pipeline_bounds
-from vllm_parallel.model import Experts
 
 MAX_REDUNDANT_EXPERTS: Final = 1023
 

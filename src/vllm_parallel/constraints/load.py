@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final, NamedTuple
 
+from vllm_parallel.block import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.constraints.caches import BACKEND_RULES, GROUP_RULES, STAGE_RULES
 from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
 from vllm_parallel.constraints.context import (
@@ -20,7 +21,6 @@ from vllm_parallel.constraints.nodes import NODE_RULES
 from vllm_parallel.constraints.sparse import SPARSE_RULES
 from vllm_parallel.constraints.towers import LATE_TOWER_RULES, TOWER_RULES
 from vllm_parallel.deployment import Deployment
-from vllm_parallel.model import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.units import round_up
 from vllm_parallel.weight import VOCABULARY_MULTIPLE
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from vllm_parallel.deployment import (
+from vllm_parallel.engine.options import nearest, options
+from vllm_parallel.errors import ParseError, shortened
+from vllm_parallel.frozen import dataclass
+from vllm_parallel.frozen import fields as fields_of
+from vllm_parallel.layout import Layout
+from vllm_parallel.settings import (
     CacheSettings,
     ContextSettings,
     ExpertSettings,
@@ -13,11 +18,6 @@ from vllm_parallel.deployment import (
     Nodes,
     Settings,
 )
-from vllm_parallel.engine.options import nearest, options
-from vllm_parallel.errors import ParseError, shortened
-from vllm_parallel.frozen import dataclass
-from vllm_parallel.frozen import fields as fields_of
-from vllm_parallel.layout import Layout
 
 MAX_NUMBER: Final = 2**60
 MAX_WIDTH: Final = 2**20

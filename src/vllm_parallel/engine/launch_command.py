@@ -22,7 +22,7 @@ class LaunchCommand:
     nothing that is sized, such as the port, by their destinations.
 
     >>> from vllm_parallel.layout import Layout
-    >>> from vllm_parallel.deployment import Settings
+    >>> from vllm_parallel.settings import Settings
     >>> arguments = Arguments(layout=Layout(tp=8), settings=Settings())
     >>> command = LaunchCommand(model_word="m", arguments=arguments, extra={"prot": 8000})
     Traceback (most recent call last):
@@ -61,7 +61,7 @@ class LaunchCommand:
         """Every option by its destination, the sized ones first.
 
         >>> from vllm_parallel.layout import Layout
-        >>> from vllm_parallel.deployment import Settings
+        >>> from vllm_parallel.settings import Settings
         >>> arguments = Arguments(layout=Layout(tp=8), settings=Settings())
         >>> LaunchCommand(model_word="m", arguments=arguments, extra={"port": 8001}).given()
         {'tensor_parallel_size': 8, 'port': 8001}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Attention, Block, GroupedQueryAttention, LatentAttention
 from vllm_parallel.deployment import HOPPER, Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
@@ -18,13 +19,7 @@ from vllm_parallel.kv.words import (
     packed_bytes,
     served_word,
 )
-from vllm_parallel.model import (
-    Attention,
-    Block,
-    GroupedQueryAttention,
-    LatentAttention,
-    ModelConfig,
-)
+from vllm_parallel.model import ModelConfig
 
 INDEX_GROUP: Final = 128  # elements of an indexer's key that share one fp32 scale
 ON_ALL_CHIPS: Final = PLAIN | FP8 | {"fp8_e5m2"}

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from vllm_parallel.block import Block, GroupedQueryAttention, LatentAttention
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.kv.groups import KvGroup, dealt
@@ -15,7 +16,6 @@ from vllm_parallel.kv.memory import remembered
 from vllm_parallel.kv.paging import Paging
 from vllm_parallel.kv.settling import settled
 from vllm_parallel.kv.words import skipped_layers
-from vllm_parallel.model import Block, GroupedQueryAttention, LatentAttention
 
 if TYPE_CHECKING:
     from vllm_parallel.kv.groups import CacheSpec

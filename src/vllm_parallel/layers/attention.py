@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from vllm_parallel.block import Attention, GroupedQueryAttention, LatentAttention, NormSpan
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.layers.storage import Storage
-from vllm_parallel.model import Attention, GroupedQueryAttention, LatentAttention, NormSpan
 from vllm_parallel.weight import Part, Split, Weight, whole
 
 

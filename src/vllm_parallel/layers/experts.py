@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import gcd
 from typing import Final
 
+from vllm_parallel.block import Experts
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.layers.storage import Storage
-from vllm_parallel.model import Experts
 from vllm_parallel.scheme import Along, Axis, Biases, Scheme, Tensor, Unit
 from vllm_parallel.units import round_up
 from vllm_parallel.weight import Cut, Dimension, Extent, Part, Split, Weight, extent, whole

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from vllm_parallel.block import DenseMlp, Experts, Mlp
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.frozen import replace
 from vllm_parallel.layers.storage import Storage
-from vllm_parallel.model import DenseMlp, Experts, Mlp
 from vllm_parallel.weight import Part, Split, Weight, whole
 
 

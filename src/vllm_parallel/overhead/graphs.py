@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from vllm_parallel.block import Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.deployment import BLACKWELL, HOPPER, Deployment
-from vllm_parallel.model import Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.overhead.coefficients import GraphCost
 from vllm_parallel.shard import Shard
 from vllm_parallel.term import Span
@@ -28,7 +28,7 @@ def capture_sizes(deployment: Deployment) -> tuple[int, ...]:
     vllm/model_executor/models/config.py, GptOssForCausalLMConfig (v0.32.0)
 
     >>> from vllm_parallel.catalog import load_model
-    >>> from vllm_parallel.deployment import Settings
+    >>> from vllm_parallel.settings import Settings
     >>> from vllm_parallel.layout import Layout
     >>> settings = Settings(max_num_seqs=12, max_num_batched_tokens=2048)
     >>> capture_sizes(Deployment(

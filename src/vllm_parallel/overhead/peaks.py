@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import DenseMlp, Experts, Mlp
 from vllm_parallel.layout import Layout
-from vllm_parallel.model import DenseMlp, Experts, Mlp
 from vllm_parallel.overhead.coefficients import Coefficients
 from vllm_parallel.overhead.repacking import is_repacked
 from vllm_parallel.shard import Shard

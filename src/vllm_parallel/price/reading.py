@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
+from vllm_parallel.block import Attention, LatentAttention
 from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.frozen import dataclass
@@ -13,7 +14,6 @@ from vllm_parallel.kv.plan import KvPlan
 from vllm_parallel.kv.specs import KvKind
 from vllm_parallel.kv.state import StateSpec
 from vllm_parallel.layout import Layout
-from vllm_parallel.model import Attention, LatentAttention
 from vllm_parallel.units import ceil_div, round_up
 
 SPARSE_HEADS: Final = 64  # that a kernel of sparse attention takes at once

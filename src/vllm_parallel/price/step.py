@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from vllm_parallel.block import Experts
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.collectives import Batch, EngineBatch, refuse_unmodelled, stage_calls
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.layout import Axis
-from vllm_parallel.model import Experts
 from vllm_parallel.price.links import Members, call_seconds
 from vllm_parallel.price.rates import Rates
 from vllm_parallel.price.reading import CacheRead, cache_reads, prompt_pairs

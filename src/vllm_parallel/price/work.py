@@ -6,11 +6,12 @@ from functools import lru_cache
 from math import prod
 from typing import Final
 
+from vllm_parallel.block import Experts
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.graph import ModelGraph
-from vllm_parallel.model import Experts, ModelConfig
+from vllm_parallel.model import ModelConfig
 from vllm_parallel.shard import Shard
 from vllm_parallel.weight import Cut, Layer, Weight
 

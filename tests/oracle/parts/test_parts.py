@@ -10,9 +10,10 @@ from typing import Any, Final
 import pytest
 
 from vllm_parallel.adapters import adapter_bytes
-from vllm_parallel.answers import Question, answer
+from vllm_parallel.answers import answer
 from vllm_parallel.constraints import check
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.question import Question
 from vllm_parallel.shard import Shard
 
 HERE: Final = Path(__file__).parent

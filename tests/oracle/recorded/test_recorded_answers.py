@@ -9,8 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from vllm_parallel.answers import Question, answer
+from vllm_parallel.answers import answer
 from vllm_parallel.constraints import RULES, Stage, violations
+from vllm_parallel.question import Question
 from vllm_parallel.verdict import Verdict
 
 HERE: Final = Path(__file__).parent

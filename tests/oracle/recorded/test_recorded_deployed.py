@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from vllm_parallel.answers import Question, answer
+from vllm_parallel.answers import answer
 from vllm_parallel.constraints import RULES, Stage
+from vllm_parallel.question import Question
 from vllm_parallel.verdict import Verdict
 
 HERE: Final = Path(__file__).parent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
+from vllm_parallel.block import Block
 from vllm_parallel.catalog.families.common import layer_count, whole_model
 from vllm_parallel.catalog.families.filled import filled
 from vllm_parallel.catalog.families.mamba import refuse_uneven_mixer
@@ -12,7 +13,7 @@ from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import LENGTHS
 from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import Mamba1, Mamba2, Mixer
-from vllm_parallel.model import Block, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 from vllm_parallel.positions import ContextLimit
 from vllm_parallel.units import ceil_div
 

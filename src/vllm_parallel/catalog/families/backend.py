@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     grouped,
@@ -17,7 +18,7 @@ from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends, Extra
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 FREQUENCIES: Final = ("inv_freq", "original_inv_freq")
 

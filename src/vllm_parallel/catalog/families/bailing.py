@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, Experts
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     dense_or,
@@ -16,7 +17,7 @@ from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, Experts, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 # The config class is the model's own; vLLM dies of those that are missing.
 READ: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention, NormSpan
 from vllm_parallel.catalog.families.common import (
     SLIDING,
     HeadDefaults,
@@ -17,14 +18,7 @@ from vllm_parallel.catalog.families.common import (
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import (
-    Block,
-    DenseMlp,
-    GroupedQueryAttention,
-    ModelConfig,
-    NormSpan,
-    Traits,
-)
+from vllm_parallel.model import ModelConfig, Traits
 
 COHERE: Final[JsonObject] = {
     "vocab_size": 256_000, "hidden_size": 8192, "intermediate_size": 22_528,

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Experts, GroupedQueryAttention, Mlp
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_context, read_dtype
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.frozen import dataclass
-from vllm_parallel.model import (
-    Block,
-    DenseMlp,
-    Experts,
-    GroupedQueryAttention,
-    Mlp,
-    ModelConfig,
-    Traits,
-)
+from vllm_parallel.model import ModelConfig, Traits
 from vllm_parallel.positions import Rotary
 
 MAX_LAYERS: Final = 10_000

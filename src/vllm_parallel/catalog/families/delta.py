@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Experts, GroupedQueryAttention, Mlp, NormSpan
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     dense_or,
@@ -26,16 +27,7 @@ from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Extra
 from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import GatedDeltaNet
-from vllm_parallel.model import (
-    Block,
-    DenseMlp,
-    Experts,
-    GroupedQueryAttention,
-    Mlp,
-    ModelConfig,
-    NormSpan,
-    Traits,
-)
+from vllm_parallel.model import ModelConfig, Traits
 
 GATED: Final = {
     "num_attention_heads": 16, "max_position_embeddings": 32768, "linear_conv_kernel_dim": 4,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     grouped,
@@ -16,7 +17,7 @@ from vllm_parallel.catalog.families.common import (
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 MISTRAL_WINDOW: Final = 4096
 MAX_WINDOW_LAYERS: Final = 28

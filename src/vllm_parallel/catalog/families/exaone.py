@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Experts, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     FULL,
     HeadDefaults,
@@ -20,14 +21,7 @@ from vllm_parallel.catalog.families.common import (
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import (
-    Block,
-    DenseMlp,
-    Experts,
-    GroupedQueryAttention,
-    ModelConfig,
-    Traits,
-)
+from vllm_parallel.model import ModelConfig, Traits
 
 EXAONE_4: Final[JsonObject] = {
     "vocab_size": 102_400, "hidden_size": 4096, "intermediate_size": 16_384,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, Experts
 from vllm_parallel.catalog.families.common import (
     FULL,
     SLIDING,
@@ -20,7 +21,7 @@ from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, Experts, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 QWEN_2_MOE: Final[JsonObject] = {
     "vocab_size": 151_936, "hidden_size": 2048, "intermediate_size": 5632,

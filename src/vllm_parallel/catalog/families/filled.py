@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from vllm_parallel.block import Block
 from vllm_parallel.catalog.families.common import layer_count, one_each
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, ModelConfig
+from vllm_parallel.model import ModelConfig
 
 LAYER_TYPES: Final = {  # old words and new
     "attention": "full_attention",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, NormSpan
 from vllm_parallel.catalog.families.backend import built, dense, frequencies, heads
 from vllm_parallel.catalog.families.common import (
     FULL,
@@ -18,7 +19,7 @@ from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, ModelConfig, NormSpan
+from vllm_parallel.model import ModelConfig
 
 PHI: Final[JsonObject] = {
     "vocab_size": 51_200, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 24,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     FULL,
     SLIDING,
@@ -22,7 +23,7 @@ from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_context, read_rotaries, read_rotary
 from vllm_parallel.extras import Ends, Extra
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 from vllm_parallel.positions import Rotary
 
 TANH: Final = "gelu_pytorch_tanh"

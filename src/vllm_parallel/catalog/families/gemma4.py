@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Experts, GroupedQueryAttention, Mlp
 from vllm_parallel.catalog.families.common import (
     FULL,
     SLIDING,
@@ -23,15 +24,7 @@ from vllm_parallel.catalog.rope import read_rotary, rope_keys
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.extras import Ends, Extra, Over
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import (
-    Block,
-    DenseMlp,
-    Experts,
-    GroupedQueryAttention,
-    Mlp,
-    ModelConfig,
-    Traits,
-)
+from vllm_parallel.model import ModelConfig, Traits
 from vllm_parallel.positions import Rotary
 
 GEMMA_4: Final[JsonObject] = {

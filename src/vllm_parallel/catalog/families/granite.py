@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Experts, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     FULL,
     SLIDING,
@@ -19,14 +20,7 @@ from vllm_parallel.catalog.families.common import (
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary, rope_keys
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import (
-    Block,
-    DenseMlp,
-    Experts,
-    GroupedQueryAttention,
-    ModelConfig,
-    Traits,
-)
+from vllm_parallel.model import ModelConfig, Traits
 
 GRANITE: Final[JsonObject] = {
     "vocab_size": 32_000, "hidden_size": 4096, "intermediate_size": 11_008,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Experts
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     grouped,
@@ -15,7 +16,7 @@ from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_rotary, read_yarn
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, DenseMlp, Experts, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 GPT_OSS_YARN: Final = {
     "rope_type": "yarn",

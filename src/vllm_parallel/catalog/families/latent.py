@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, Experts, LatentAttention, Mlp
 from vllm_parallel.catalog.families.common import (
     dense_or,
     layer_count,
@@ -15,7 +16,7 @@ from vllm_parallel.catalog.rope import read_yarn
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.frozen import dataclass, replace
-from vllm_parallel.model import Block, Experts, LatentAttention, Mlp, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 Q_LORA_RANK: Final = 1536  # where the key is missing; null means none
 MTP_TYPES: Final = ("deepseek_v3", "deepseek_v32", "glm_moe_dsa")

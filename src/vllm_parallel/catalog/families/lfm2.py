@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Experts, Mlp
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     grouped,
@@ -18,7 +19,7 @@ from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends
 from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import ShortConvolution
-from vllm_parallel.model import Block, DenseMlp, Experts, Mlp, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 from vllm_parallel.units import round_up
 
 LFM2: Final = {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Experts
 from vllm_parallel.catalog.families.backend import built
 from vllm_parallel.catalog.families.from_library import HUNYUAN, OLMO, hunyuan_block, olmo2_block
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Experts, ModelConfig
+from vllm_parallel.model import ModelConfig
 
 FLEX_OLMO: Final[JsonObject] = {
     **OLMO, "vocab_size": 100_352, "max_position_embeddings": 4096, "pad_token_id": 100_277,

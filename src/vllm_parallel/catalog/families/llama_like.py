@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     grouped,
@@ -21,7 +22,7 @@ from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.extras import Ends, Extra
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 PHI_3: Final[JsonObject] = {
     "vocab_size": 32_064, "hidden_size": 3072, "intermediate_size": 8192,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Experts, Mlp
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     dense_or,
@@ -24,7 +25,7 @@ from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import Mamba1, Mamba2
-from vllm_parallel.model import Block, DenseMlp, Experts, Mlp, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 from vllm_parallel.units import ceil_div
 
 FALCON_H1: Final = {

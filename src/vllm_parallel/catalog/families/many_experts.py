@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Experts, GroupedQueryAttention, NormSpan
 from vllm_parallel.catalog.families.common import (
     SLIDING,
     HeadDefaults,
@@ -23,15 +24,7 @@ from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends, Extra, Over
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import (
-    Block,
-    DenseMlp,
-    Experts,
-    GroupedQueryAttention,
-    ModelConfig,
-    NormSpan,
-    Traits,
-)
+from vllm_parallel.model import ModelConfig, Traits
 
 ERNIE_MOE: Final[JsonObject] = {
     "vocab_size": 103_424, "hidden_size": 2560, "intermediate_size": 12_288,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Experts
 from vllm_parallel.catalog.families.common import HeadDefaults, grouped, whole_model
 from vllm_parallel.catalog.families.filled import filled, refuse_no_attention
 from vllm_parallel.catalog.keys import Keys
@@ -11,7 +12,7 @@ from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import Mamba2
-from vllm_parallel.model import Block, DenseMlp, Experts, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 NEMOTRON_H: Final = {
     "vocab_size": 131072, "hidden_size": 4096, "num_attention_heads": 32,

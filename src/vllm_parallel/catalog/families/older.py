@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import layer_count, one_window, whole_model
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends, Extra
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 GPT_2: Final[JsonObject] = {"vocab_size": 50_257, "tie_word_embeddings": True}
 ASSERTED_OFF: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     grouped,
@@ -18,7 +19,7 @@ from vllm_parallel.catalog.rope import read_rotary
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.extras import Ends
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, DenseMlp, GroupedQueryAttention, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 from vllm_parallel.units import round_up
 
 MULTIPLE: Final = 256  # of the widths that a factor gives

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, DenseMlp, Indexer, Mlp
 from vllm_parallel.catalog.families.common import whole_model
 from vllm_parallel.catalog.families.latent import Defaults, latent, mixed_mlps, mtp_block
 from vllm_parallel.catalog.keys import Keys
@@ -11,7 +12,7 @@ from vllm_parallel.catalog.rope import read_yarn
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.extras import Ends, Extra
 from vllm_parallel.frozen import replace
-from vllm_parallel.model import Block, DenseMlp, Indexer, Mlp, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 GLM_DSA: Final = {"q_lora_rank": 2048, "index_topk": 2048, "index_head_dim": 128,
                   "index_n_heads": 32}  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from vllm_parallel.block import Block, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
     grouped,
@@ -18,7 +19,7 @@ from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.extras import Ends, Extra, Over
 from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import Mamba2
-from vllm_parallel.model import Block, GroupedQueryAttention, ModelConfig, Traits
+from vllm_parallel.model import ModelConfig, Traits
 
 ZAMBA2: Final = {
     "vocab_size": 32000, "max_position_embeddings": 4096, "hidden_size": 2560,

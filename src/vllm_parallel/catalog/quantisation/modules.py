@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from vllm_parallel.block import Block, Experts, LatentAttention
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.quantisation.compressed import read_compressed
 from vllm_parallel.catalog.quantisation.fp8 import Mxfp4, read_fp8
@@ -18,7 +19,7 @@ from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.graph import ModelGraph
 from vllm_parallel.methods import DEPRECATED, DEPRECATION, METHODS
-from vllm_parallel.model import Block, Experts, LatentAttention, ModelConfig
+from vllm_parallel.model import ModelConfig
 from vllm_parallel.scheme import Quantisation, Scheme
 from vllm_parallel.weight import Layer
 

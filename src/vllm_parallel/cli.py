@@ -25,7 +25,10 @@ UNREADABLE: Final = 2
 
 # Commands that read what vLLM wrote, and what each is for. A module of `reports` has `add_options`
 # and `run`, and is imported when its command is called.
-REPORTS: Final[Mapping[str, str]] = {}
+REPORTS: Final[Mapping[str, str]] = {
+    "metrics": "what each engine did between two readings of /metrics",
+    "bench": "a table of what vllm bench serve wrote",
+}
 COMMANDS: Final = ("plan", "batch", "check", "layouts", *REPORTS)
 
 

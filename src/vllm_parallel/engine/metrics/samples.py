@@ -1,0 +1,70 @@
+"""The samples of a file in the Prometheus text format, each with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from vllm_parallel.engine.inputs import Watch, lines, shown
+from vllm_parallel.errors import ParseError, shortened
+from vllm_parallel.frozen import dataclass
+
+PREFIX: Final = "vllm:"
+RAY_PREFIXES: Final = ("ray_vllm_", "vllm_")  # Ray allows no colon, and says whose a name is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSample:
+    """One sample: its line, the name as vLLM registers it, its labels and value."""
+
+    line: int
+    name: str
+    labels: Mapping[str, str]
+    value: float
+    ended: bool  # whether the line has its end; a file that was cut has one that has not
+
+
+def samples(path: Path, watch: Watch | None = None) -> Iterator[MetricSample]:
+    """Every sample of a file, one line each; comments are passed over.
+
+    Raises:
+        ParseError: a file that cannot be read, or a line that is no sample.
+    """
+    # Only who reads metrics pays for the library.
+    from prometheus_client.parser import (  # noqa: PLC0415
+        text_string_to_metric_families as families,
+    )
+
+    for line in lines(path, watch):
+        text = line.text.strip()
+        if not text or text.startswith("#"):
+            continue
+        try:
+            found = [sample for family in families(text) for sample in family.samples]
+        except (ValueError, IndexError):
+            found = []
+        if len(found) != 1:
+            place = f"{shown(path)} line {line.number}"
+            problem = f"is no metric: {shortened(text)}"
+            fix = "give what curl prints of /metrics, whole"
+            raise ParseError(place=place, problem=problem, fix=fix)
+        yield MetricSample(
+            line=line.number,
+            name=registered(found[0].name),
+            labels=found[0].labels,
+            value=found[0].value,
+            ended=line.ended,
+        )
+
+
+def registered(name: str) -> str:
+    """A name as vLLM registers it, also where Ray exports it.
+
+    >>> registered("ray_vllm_num_requests_running"), registered("vllm:prompt_tokens_total")
+    ('vllm:num_requests_running', 'vllm:prompt_tokens_total')
+    """
+    for prefix in RAY_PREFIXES:
+        if name.startswith(prefix):
+            return PREFIX + name.removeprefix(prefix)
+    return name

@@ -1,0 +1,62 @@
+"""How far a command has come with large files, on standard error, where people watch."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from vllm_parallel.engine.inputs import Watch
+from vllm_parallel.errors import on_one_line
+
+SILENT: Final = 1.0  # seconds; what is done sooner needs no progress
+OFTEN: Final = 0.2  # seconds between lines
+MIB: Final = 2**20
+CLEAR: Final = "\r\x1b[K"
+
+
+class Progress:
+    """A line that says which file is read and how much of it; nothing where nobody watches.
+
+    >>> with Progress() as progress:
+    ...     progress.follow(Path("run.json"))(1000)  # no terminal: silent
+    """
+
+    def __init__(self) -> None:
+        self.watched = sys.stderr.isatty()
+        self.shown = time.monotonic() + SILENT - OFTEN  # when a line was shown last
+        self.files = 0
+        self.written = False
+
+    def follow(self, path: Path) -> Watch:
+        """What a reader tells the bytes that it has read of a file."""
+        self.files += 1
+        name, done = on_one_line(path.name)[:40], 0
+
+        def read(count: int) -> None:
+            nonlocal done
+            done += count
+            if self.watched and time.monotonic() > self.shown + OFTEN:
+                self.shown = time.monotonic()
+                self.written = True
+                where = f"file {self.files}, {name}"
+                sys.stderr.write(f"{CLEAR}reading {where}: {done / MIB:,.1f} MiB")
+                sys.stderr.flush()
+
+        return read
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take the line away."""
+        if self.written:
+            sys.stderr.write(CLEAR)
+            sys.stderr.flush()

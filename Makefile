@@ -52,7 +52,7 @@ site: $(STAMP)
 	@echo "$(UNASKED)"
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 	@echo "$(UNASKED)"
 
 lint: $(STAMP)

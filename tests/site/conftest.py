@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,5 +25,17 @@ def mini(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def real_site(builder: Builder, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return builder.build(ROOT, tmp_path_factory.mktemp("real") / "site")
+def real_site(
+    builder: Builder, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Built:
+    """The site of this checkout. Workers of one run share it: the first that asks builds it."""
+    folder = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):
+        folder = folder.parent
+    log, code, site = folder / "real.log", folder / "real.code", folder / "real"
+    with (folder / "real.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not code.is_file():
+            code.write_text(str(builder.build(ROOT, site).code), encoding="utf-8")
+    built = int(code.read_text(encoding="utf-8"))
+    return Built(code=built, output=log.read_text(encoding="utf-8"), site=site)

@@ -1,7 +1,8 @@
-"""MkDocs hook: `{= name.attribute :format =}` in a page shows a computed figure.
+"""MkDocs hook: `{= name.attribute :format =}` in a page shows a figure and where it came from.
 
 Names only, no expressions: what a sentence quotes is computed and tested in the figures module
-(`extra.figures` of mkdocs.yml). An unknown name fails the build.
+(`extra.figures` of mkdocs.yml). A plain value is computed; a `Figure` says that it is assumed or
+measured, and its source. An unknown name fails the build.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from markdown import Markdown
@@ -22,6 +24,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
+
+if TYPE_CHECKING:
+    from figure import Figure
 
 FIGURES = "scripts/site/figures.py"
 
@@ -50,18 +55,39 @@ class _Figures:
         for neighbour in path.parent.glob("*.py"):
             sys.modules.pop(neighbour.stem, None)
 
-    def text(self, request: str) -> tuple[str, object, str]:
-        """Name, value and formatted value of what stands between the braces."""
+    def element(self, request: str) -> Element:
+        """What a page shows for that which stands between the braces."""
         match = _REQUEST.fullmatch(request)
         if match is None:
             raise PluginError(f"{self.page}: {{={request}=}} is not: name.attribute :format")
-        value = self._value(match["name"])
+        figure = self._figure(match["name"])
+        attributes = {
+            "class": str(figure.kind),
+            "data-name": match["name"],
+            "title": f"{figure.kind}: {figure.source}",
+            "value": str(figure.value),
+        }
+        element = Element("data", attributes)
         try:
-            return match["name"], value, format(value, match["spec"] or "")
+            element.text = AtomicString(format(figure.value, match["spec"] or ""))
         except ValueError as error:
             raise PluginError(f"{self.page}: {{={request}=}}: {error}") from error
+        return element
 
-    def _value(self, name: str) -> int | float | str:
+    def _figure(self, name: str) -> Figure:
+        value = self._value(name)
+        # Each build loads the class anew; the one loaded now is that of the figures.
+        kinds = importlib.import_module("figure")
+        if isinstance(value, kinds.Figure):
+            given: Figure = value
+            return given
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            kind = type(value).__name__
+            raise PluginError(f"{self.page}: figure {name!r} is a {kind}, not a number or text")
+        figure: Figure = kinds.Figure(value=value, kind=kinds.Kind.COMPUTED, source=name)
+        return figure
+
+    def _value(self, name: str) -> object:
         if not self.path.is_file():
             raise PluginError(f"{self.page}: there is no figures module at {self.path.name}")
         if self.module is None:
@@ -72,9 +98,6 @@ class _Figures:
                 value = getattr(value, part)
             except AttributeError as error:
                 raise PluginError(f"{self.page}: unknown figure {name!r}: {error}") from error
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            kind = type(value).__name__
-            raise PluginError(f"{self.page}: figure {name!r} is a {kind}, not a number or text")
         return value
 
 
@@ -86,11 +109,7 @@ class _Value(InlineProcessor):
     def handleMatch(  # type: ignore[override]  # the stub allows the older three-value return only
         self, m: re.Match[str], data: str
     ) -> tuple[Element, int, int]:
-        name, value, text = self._figures.text(m[1])
-        attributes = {"class": "computed", "value": str(value), "title": f"computed: {name}"}
-        element = Element("data", attributes)
-        element.text = AtomicString(text)
-        return element, m.start(0), m.end(0)
+        return self._figures.element(m[1]), m.start(0), m.end(0)
 
 
 class _Values(Extension):

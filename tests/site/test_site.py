@@ -43,8 +43,8 @@ def test_clean_site_is_marked_whole(clean: Built) -> None:
 def test_values_show_the_figures_module(clean: Built) -> None:
     page = clean.page("index.html")
     assert (
-        '<data class="computed" title="computed: tp8.tokens" value="1368448">1,368,448</data>'
-        in page
+        '<data class="computed" data-name="tp8.tokens" title="computed: tp8.tokens" '
+        'value="1368448">1,368,448</data>' in page
     )
     assert ">12.5%</data>" in page
     assert "<code>{= tp8.tokens =}</code>" in page

@@ -56,8 +56,11 @@ FILES_AND_FORMATS: Final = {
 }  # fmt: skip
 # It reads the version, and compiles the __init__ of a class as the standard decorator does.
 MAKES_CLASSES: Final = {"frozen": {"sys", "exec"}}
-# Readers of formats that a kept library reads better.
-LIBRARIES: Final = {"engine.metrics.samples": {"prometheus_client"}}
+# What a kept library does better: formats, and Student's distribution.
+LIBRARIES: Final = {
+    "engine.metrics.samples": {"prometheus_client"},
+    "compare.interval": {"scipy"},
+}
 CALLS: Final = {"print", "open", "input", "exec", "eval", "__import__", "breakpoint"}
 
 Sources = Mapping[str, str]  # dotted name below the package, and text
@@ -209,6 +212,8 @@ def test_kernel_is_silent() -> None:
         ("answers", "from numpy.linalg import norm", "answers imports numpy"),
         ("answers", "import prometheus_client", "answers imports prometheus_client"),
         ("engine.metrics.samples", "import prometheus_client.parser", None),
+        ("compare.interval", "from scipy.special import stdtrit", None),
+        ("compare.cell", "import scipy", "compare.cell imports scipy"),
         ("kv", "from . import ledger", "kv imports by dots"),
         ("answers", "import json", None),
         ("kv", "import json", "kv imports json"),

@@ -28,6 +28,7 @@ UNREADABLE: Final = 2
 REPORTS: Final[Mapping[str, str]] = {
     "metrics": "what each engine did between two readings of /metrics",
     "bench": "a table of what vllm bench serve wrote",
+    "compare": "judge which measured layout is faster",
 }
 COMMANDS: Final = ("plan", "batch", "check", "layouts", *REPORTS)
 

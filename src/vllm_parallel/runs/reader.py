@@ -49,6 +49,15 @@ def run_folders(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(path.parent for path in folder.glob(f"*/{RUN_FILE}")))
 
 
+def is_file_name(name: str) -> bool:
+    """Whether files can be named after something: it is short, has no slash and is no option.
+
+    >>> is_file_name("tp4-pp2"), is_file_name("../tp8"), is_file_name("-rf")
+    (True, False, False)
+    """
+    return NAME.fullmatch(name) is not None
+
+
 def _hardware(table: Table) -> Hardware:
     kind = table.text("processor")
     if kind not in set(Processor):
@@ -101,7 +110,7 @@ def _load(table: Table) -> RunLoad:
 
 def _layout(table: Table) -> RunLayout:
     name = table.text("name")
-    if not NAME.fullmatch(name):
+    if not is_file_name(name):
         raise table.refuse("name", f"is {shortened(name)}", "files are named after it: no slash")
     layout = RunLayout(
         name=name,
@@ -146,6 +155,6 @@ def _refuse_twice(table: Table, key: str, given: Sequence[object]) -> None:
 
 
 def _refuse_path(table: Table, key: str, name: str) -> None:
-    if not NAME.fullmatch(name):
+    if not is_file_name(name):
         fix = "a name of the catalog, or a file of the run's own folder"
         raise table.refuse(key, f"is {shortened(name)}", fix)

@@ -20,6 +20,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
+import covered
 from html_checks import external_assets, identifiers, page_problems, style_problems
 from html_tree import Element, parse
 from links import Site, references
@@ -103,8 +104,10 @@ def on_post_build(config: MkDocsConfig) -> None:
     """Check the site as built; only a whole one gets the marker."""
     _stop()
     folder = Path(config.site_dir)
-    found = list(dict.fromkeys(_site_problems(folder, urlsplit(config.site_url or "/").path)))
-    _refuse([*found, *(_BUILD.warnings if config.strict else ())])
+    pages = _pages(folder)
+    found = list(_site_problems(folder, pages, urlsplit(config.site_url or "/").path))
+    found += _uncovered(Path(config.config_file_path).parent, pages)
+    _refuse([*dict.fromkeys(found), *(_BUILD.warnings if config.strict else ())])
     if not _BUILD.warnings:
         (folder / MARKER).write_text(f"{len(_BUILD.sources)} pages\n", encoding="utf-8")
 
@@ -120,14 +123,30 @@ def _stop() -> None:
         logger.removeHandler(_HANDLER)
 
 
-def _site_problems(folder: Path, base: str) -> Iterator[str]:
+def _pages(folder: Path) -> dict[str, Element]:
+    """Trees of the built pages by their path in the site."""
+    return {
+        path.relative_to(folder).as_posix(): parse(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.rglob("*.html"))
+    }
+
+
+def _uncovered(root: Path, pages: dict[str, Element]) -> Iterator[str]:
+    """What the sources say and the site does not, though it is said to."""
+    path = root / covered.FILE
+    if not path.is_file():
+        return
+    named = {_BUILD.sources.get(name, name): page for name, page in pages.items()}
+    try:
+        found = list(covered.problems(covered.items(path.read_text(encoding="utf-8")), named))
+    except ValueError as error:
+        found = str(error).splitlines()
+    yield from (f"{covered.FILE.name}: {text}" for text in found)
+
+
+def _site_problems(folder: Path, pages: dict[str, Element], base: str) -> Iterator[str]:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = {path.relative_to(folder).as_posix(): path for path in paths}
-    pages = {
-        name: parse(path.read_text(encoding="utf-8"))
-        for name, path in files.items()
-        if path.suffix == ".html"
-    }
     named = {name: frozenset(identifiers(root)) for name, root in pages.items()}
     site = Site(base=base, files=frozenset(files), identifiers=named)
     for name, root in pages.items():

@@ -105,3 +105,35 @@ def experts_on(count: int, width: int, rank: int) -> int:
     [3, 3, 2, 2]
     """
     return count // width + (rank < count % width)
+
+
+def expert_ids(count: int, width: int, rank: int, *, round_robin: bool = False) -> range:
+    """Which experts a rank of an expert-parallel group holds: a run of them, or every `width`-th.
+
+    Source: vllm/model_executor/layers/fused_moe/expert_map_manager.py, determine_expert_map
+    (v0.32.0)
+
+    >>> [list(expert_ids(10, 4, rank)) for rank in (0, 3)]
+    [[0, 1, 2], [8, 9]]
+    >>> list(expert_ids(10, 4, 1, round_robin=True))
+    [1, 5, 9]
+    """
+    if round_robin:
+        return range(rank, count, width)
+    start = rank * (count // width) + min(rank, count % width)
+    return range(start, start + experts_on(count, width, rank))
+
+
+def head_ids(count: int, tp: int, rank: int) -> range:
+    """Which of `count` heads a tensor-parallel rank has; more ranks than heads hold copies.
+
+    Source: vllm/model_executor/layers/linear.py, QKVParallelLinear (v0.32.0)
+
+    >>> [list(head_ids(8, 4, 1)), list(head_ids(4, 8, 5))]
+    [[2, 3], [2]]
+    """
+    if tp > count:
+        head = rank // (tp // count)
+        return range(head, head + 1)
+    own = count // tp
+    return range(rank * own, (rank + 1) * own)

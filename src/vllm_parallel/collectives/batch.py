@@ -108,7 +108,19 @@ def fills_chunks(tokens: int, pcp: int) -> bool:
 
 
 def _of_rank(tokens: int, pcp: int, rank: int) -> int:
-    """Tokens of the two chunks of a rank: one from the front, one from the back."""
+    """Tokens of the two chunks of a rank."""
+    return sum(map(len, chunk_pair(tokens, pcp, rank)))
+
+
+def chunk_pair(tokens: int, pcp: int, rank: int) -> tuple[range, range]:
+    """The tokens of a prompt that a PCP rank computes: one chunk from the front, one from the back.
+
+    Source: vllm/v1/worker/gpu/pcp_manager.py, PCPManager._iter_rank_chunks (v0.32.0)
+
+    >>> chunk_pair(7, 2, 0), chunk_pair(7, 2, 1)
+    ((range(0, 2), range(6, 7)), (range(2, 4), range(4, 6)))
+    """
     size = ceil_div(tokens, 2 * pcp)
     chunks = (rank, 2 * pcp - 1 - rank)
-    return sum(max(0, min(size, tokens - chunk * size)) for chunk in chunks)
+    ends = [(min(tokens, n * size), min(tokens, (n + 1) * size)) for n in chunks]
+    return range(*ends[0]), range(*ends[1])

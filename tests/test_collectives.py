@@ -16,7 +16,7 @@ from vllm_parallel.answers import answer
 from vllm_parallel.block import Experts
 from vllm_parallel.catalog import load_model
 from vllm_parallel.collectives import Batch, Collective, EngineBatch, Kind, collectives
-from vllm_parallel.collectives.batch import pcp_tokens
+from vllm_parallel.collectives.batch import chunk_pair, pcp_tokens
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
@@ -315,3 +315,16 @@ def test_refused_at_load_still_exchanges() -> None:
         {"model": "glm-4.5", "args": {"tensor_parallel_size": 7}, "step": {"tokens": 1}}
     )
     assert refused["collectives"] is None
+
+
+def test_chunks_are_cut_as_vllm_cuts_them() -> None:
+    """Chunk by chunk: equal ones from the front until the tokens run out."""
+    for tokens in (5, 30, 1003):
+        for pcp in (2, 3, 4):
+            size = -(-tokens // (2 * pcp))
+            chunks: list[list[int]] = [[] for _ in range(2 * pcp)]
+            for token in range(tokens):
+                chunks[token // size].append(token)
+            for rank in range(pcp):
+                front, back = chunk_pair(tokens, pcp, rank)
+                assert [list(front), list(back)] == [chunks[rank], chunks[-1 - rank]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -12,8 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from vllm_parallel import Deployment, Layout, load_model
-from vllm_parallel.collectives.batch import EngineBatch, chunk_pair, pcp_tokens
-from vllm_parallel.layout import expert_ids, experts_on, head_ids
+from vllm_parallel.collectives.batch import EngineBatch, pcp_tokens
 from vllm_parallel.render.chunks import ChunkPairs, chunk_diagram
 from vllm_parallel.render.dealt_experts import DealtExperts, expert_diagram
 from vllm_parallel.render.heads import HeadSplit, head_diagram
@@ -106,45 +104,11 @@ def test_chunks_cover_a_prompt_once() -> None:
                 assert own == [pairs.own(rank) for rank in range(pcp)]
 
 
-def test_chunks_are_cut_as_vllm_cuts_them() -> None:
-    """Chunk by chunk: equal ones from the front until the tokens run out."""
-    for tokens in (5, 30, 1003):
-        for pcp in (2, 3, 4):
-            size = -(-tokens // (2 * pcp))
-            chunks: list[list[int]] = [[] for _ in range(2 * pcp)]
-            for token in range(tokens):
-                chunks[token // size].append(token)
-            for rank in range(pcp):
-                front, back = chunk_pair(tokens, pcp, rank)
-                assert [list(front), list(back)] == [chunks[rank], chunks[-1 - rank]]
-
-
 def test_attention_is_even_where_chunks_are() -> None:
     even = ChunkPairs(tokens=64, pcp=4)
     assert {even.scores(rank) for rank in range(4)} == {64 * 65 // 2 // 4}
     assert even.share(3) == 0.25
     assert ChunkPairs(tokens=64, pcp=4).last_run > 0.43
-
-
-def test_experts_are_dealt_whole() -> None:
-    for count in (1, 8, 10, 128, 160):
-        for width in (1, 3, 4, 12, 24):
-            runs = [list(expert_ids(count, width, rank)) for rank in range(width)]
-            assert [expert for run in runs for expert in run] == list(range(count))
-            robin = [list(expert_ids(count, width, n, round_robin=True)) for n in range(width)]
-            assert sorted(expert for run in robin for expert in run) == list(range(count))
-            for rank in range(width):
-                assert len(runs[rank]) == len(robin[rank]) == experts_on(count, width, rank)
-                assert all(b - a == width for a, b in pairwise(robin[rank]))
-
-
-def test_heads_are_cut_or_copied() -> None:
-    for heads in (1, 4, 8):
-        for tp in (1, 2, 4, 8, 16):
-            held = [list(head_ids(heads, tp, rank)) for rank in range(tp)]
-            copies = Counter(head for own in held for head in own)
-            assert copies == dict.fromkeys(range(heads), max(1, tp // heads))
-            assert held == sorted(held)
 
 
 def test_dcp_removes_the_copies_of_a_token() -> None:

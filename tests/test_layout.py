@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections import Counter
+from itertools import pairwise, product
 
 import pytest
 
-from vllm_parallel.layout import Axis, Layout, experts_on, pipeline_bounds, pipeline_split
+from vllm_parallel.layout import (
+    Axis,
+    Layout,
+    expert_ids,
+    experts_on,
+    head_ids,
+    pipeline_bounds,
+    pipeline_split,
+)
 
 SPLITS = (
     (61, 2, [31, 30]),
@@ -68,6 +77,27 @@ def test_experts_of_the_facts() -> None:
     """128 experts on 12 ranks: eight hold 11, four hold 10; on 256 the last half hold none."""
     assert [experts_on(128, 12, rank) for rank in range(12)] == [11] * 8 + [10] * 4
     assert [experts_on(128, 256, rank) for rank in range(256)] == [1] * 128 + [0] * 128
+
+
+def test_experts_are_dealt_whole() -> None:
+    for count in (1, 8, 10, 128, 160):
+        for width in (1, 3, 4, 12, 24):
+            runs = [list(expert_ids(count, width, rank)) for rank in range(width)]
+            assert [expert for run in runs for expert in run] == list(range(count))
+            robin = [list(expert_ids(count, width, n, round_robin=True)) for n in range(width)]
+            assert sorted(expert for run in robin for expert in run) == list(range(count))
+            for rank in range(width):
+                assert len(runs[rank]) == len(robin[rank]) == experts_on(count, width, rank)
+                assert all(b - a == width for a, b in pairwise(robin[rank]))
+
+
+def test_heads_are_cut_or_copied() -> None:
+    for heads in (1, 4, 8):
+        for tp in (1, 2, 4, 8, 16):
+            held = [list(head_ids(heads, tp, rank)) for rank in range(tp)]
+            copies = Counter(head for own in held for head in own)
+            assert copies == dict.fromkeys(range(heads), max(1, tp // heads))
+            assert held == sorted(held)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def _model_row(name: str, model: ModelConfig) -> list[Cell]:
     cache = KvCache.of(deployment)
     request = cache.blocks_per_request(length) * cache.block_bytes(0)
     return [
-        Cell(name),
+        Cell(name, anchor=name),
         computed(gib(Shard.of(deployment, 0).weight_bytes)),
         computed(gib(request)),
         computed(str(model.layers)),
@@ -101,7 +101,7 @@ def _source_line(name: str, source: ModelSource) -> str:
 def _gpu_row(gpu: Gpu) -> list[Cell]:
     smi = "not written down" if gpu.smi_memory_bytes is None else gib(gpu.smi_memory_bytes)
     return [
-        Cell(gpu.name),
+        Cell(gpu.name, anchor=gpu.name),
         Cell(gpu.label),
         Cell(gpu.architecture),
         Cell(gib(gpu.runtime_memory_bytes), gpu.provenance),

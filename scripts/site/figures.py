@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import chapter_figures
 from accuracy_tables import exact_cases, judged_rows
 from claims import count
 from counts import recorded
+from group_tables import count as group_count
 from rate_tables import provenance_counts, ridge_tokens
 from speed_tables import judged_points, worst
 from vllm_parallel import (
@@ -217,3 +219,5 @@ price_stages = tp4pp2.deployment.layout.pp
 price_ridge = ridge_tokens(GPU.name)
 rate_counts = provenance_counts()
 search_load = f"{CONCURRENCY} requests of {CONTEXT} tokens"
+group_layouts = group_count()
+chapter = chapter_figures

@@ -14,18 +14,16 @@ pytestmark = pytest.mark.site
 LINKS = (
     PageFault(name="link missing", markdown="[gone](gone.md)", says="'gone.md'"),
     PageFault(name="image missing", markdown="![Gone](gone.svg)", says="'gone.svg'"),
-    PageFault(
-        name="anchor missing", markdown="[gone](#gone)", says="'#gone', but there is no such anchor"
-    ),
+    PageFault(name="anchor missing", markdown="[gone](#gone)", says="dead anchor in <a>: '#gone'"),
     PageFault(
         name="anchor missing on another page",
         markdown="[gone](../index.md#gone)",
-        says="'../index.md#gone'",
+        says="dead anchor in <a>: '../../#gone'",
     ),
     PageFault(
         name="anchor missing on the API page",
         markdown="[gone](../api.md#tiny.gone)",
-        says="'../api.md#tiny.gone'",
+        says="dead anchor in <a>: '../../api/#tiny.gone'",
     ),
     PageFault(
         name="link missing in raw HTML",

@@ -11,13 +11,17 @@ from vllm_parallel.provenance import Provenance
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A figure and its provenance; None is text."""
+    """A figure and its provenance; None is text. With an anchor it can be linked, and is a link."""
 
     text: str
     provenance: Provenance | None = None
+    anchor: str = ""
 
     def html(self, tag: str = "td") -> str:
         """The cell as markup."""
+        if self.anchor:
+            name = escape(self.anchor)
+            return f'<{tag} id="{name}"><a href="#{name}">{escape(self.text)}</a></{tag}>'
         if self.provenance is None:
             return f"<{tag}>{escape(self.text)}</{tag}>"
         return f'<{tag} class="num {self.provenance}">{escape(self.text)}</{tag}>'

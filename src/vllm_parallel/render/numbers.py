@@ -1,4 +1,4 @@
-"""Numbers as people read them. The only place that divides by 2**30."""
+"""Numbers as people read them. The only place that divides bytes into GiB."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def admitted_widths(models: Mapping[str, ModelConfig], *, up_to: int, caption: s
         tp = admitted(model, Axis.TP, up_to=up_to)
         pp = admitted(model, Axis.PP, up_to=up_to)
         pcp = admitted(model, Axis.PCP, up_to=8)
-        cells = [_runs(tp), _runs(pp), _runs(pcp), _dcp_gains(model, tp)]
+        cells = [runs(tp), runs(pp), runs(pcp), _dcp_gains(model, tp)]
         rows.append([Cell(name), *(Cell(text) for text in cells)])
     return table(("model", "tp", "pp", "pcp", "dcp above 1"), rows, caption=caption)
 
@@ -93,7 +93,7 @@ def admitted_widths(models: Mapping[str, ModelConfig], *, up_to: int, caption: s
 def _dcp_gains(model: ModelConfig, widths: Sequence[int]) -> str:
     """The dcp above 1 that each tp admits."""
     found = {tp: admitted(model, Axis.DCP, beside=Layout(tp=tp), up_to=tp)[1:] for tp in widths}
-    return "; ".join(f"tp{tp}: {_runs(dcp)}" for tp, dcp in found.items() if dcp) or "none"
+    return "; ".join(f"tp{tp}: {runs(dcp)}" for tp, dcp in found.items() if dcp) or "none"
 
 
 def _rule(rule: Constraint[Deployment] | Constraint[StageRoom]) -> str:
@@ -157,10 +157,10 @@ def _token_bytes(deployment: Deployment) -> int:
     return max(cache.block_bytes(stage) for stage in cache.stages) // cache.block_size
 
 
-def _runs(numbers: Sequence[int]) -> str:
+def runs(numbers: Sequence[int]) -> str:
     """Whole numbers with runs shortened.
 
-    >>> _runs([1, 2, 3, 4, 8])
+    >>> runs([1, 2, 3, 4, 8])
     '1–4, 8'
     """
     parts = []

@@ -1,0 +1,78 @@
+"""The words of this site, each once, from the table beside this file."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Final
+
+TABLE: Final = Path(__file__).with_name("glossary.toml")
+HOME: Final = "../../"  # from reference/glossary/
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A word, what it means here, other names for it, and the page that has more."""
+
+    term: str
+    says: str
+    page: str
+    others: tuple[str, ...] = ()
+
+    @property
+    def ident(self) -> str:
+        """Its anchor.
+
+        >>> Word(term="KV cache", says="", page="").ident
+        'kv-cache'
+        """
+        return re.sub(r"[^a-z0-9]+", "-", self.term.lower()).strip("-")
+
+
+@cache
+def words() -> tuple[Word, ...]:
+    """Every word, by the alphabet."""
+    rows = tomllib.loads(TABLE.read_text("utf-8"))["word"]
+    found = [
+        Word(
+            term=row["term"],
+            says=row["says"],
+            page=row["page"],
+            others=tuple(row.get("others", ())),
+        )
+        for row in rows
+    ]
+    return tuple(sorted(found, key=lambda word: word.term.lower()))
+
+
+def entries() -> str:
+    """An entry for each word."""
+    return "\n".join(map(_entry, words()))
+
+
+def _entry(word: Word) -> str:
+    others = f" <small>also {escape(', '.join(word.others))}</small>" if word.others else ""
+    more = f' <a href="{HOME}{word.page}">More</a>' if word.page else ""
+    return (
+        f'<div class="entry" id="{word.ident}"><p><dfn>{escape(word.term)}</dfn>{others}'
+        f'<a class="headerlink" href="#{word.ident}" title="Permanent link">¶</a></p>'
+        f"<p>{_inline(word.says)}{more}</p></div>"
+    )
+
+
+def _inline(text: str) -> str:
+    """Words in braces link to their entries, words in backticks are code."""
+    linked = re.sub(r"\{([^}|]+)(?:\|([^}]+))?\}", _link, escape(text))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", linked)
+
+
+def _link(found: re.Match[str]) -> str:
+    shown, term = found[1], found[2] or found[1]
+    target = {word.term.lower(): word.ident for word in words()}.get(term.lower())
+    if target is None:
+        raise ValueError(f"the glossary links to {term!r}, which it does not have")
+    return f'<a href="#{target}">{shown}</a>'

@@ -9,7 +9,6 @@ from vllm_parallel import Cluster, Deployment, Layout, Settings, Shard, load_gpu
 from vllm_parallel.collectives import Batch, EngineBatch, collectives
 from vllm_parallel.collectives.call import Caller
 from vllm_parallel.collectives.experts import Dispatch
-from vllm_parallel.deployment import ContextSettings
 from vllm_parallel.kv import KvCache
 from vllm_parallel.ledger import Pool, budgets_on
 from vllm_parallel.price.reading import longest_share
@@ -18,6 +17,7 @@ from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.chunks import ChunkPairs
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.numbers import gib, size, whole
+from vllm_parallel.settings import ContextSettings
 from vllm_parallel.verdict import Verdict
 from vllm_parallel.weight import Cut
 from ways import Traffic, gpu_calls, token_bytes, token_copies

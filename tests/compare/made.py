@@ -95,12 +95,13 @@ def fields(one: BenchResult) -> Fields:
     }
 
 
-def metrics(preemptions: Mapping[int, int], began: float = 1.0) -> str:
-    """A reading of `/metrics` with so many preemptions of each engine."""
+def metrics(preemptions: Mapping[int, int], began: float = 1.0, tokens: int = 0) -> str:
+    """A reading of `/metrics` with so many preemptions of each engine, and tokens of each."""
     lines = []
     for name in ("num_preemptions", "generation_tokens", "prompt_tokens"):
         for engine, number in preemptions.items():
             label = f'{{engine="{engine}",model_name="m"}}'
-            lines.append(f"vllm:{name}_total{label} {number}.0")
+            value = number if name == "num_preemptions" else tokens
+            lines.append(f"vllm:{name}_total{label} {value}.0")
             lines.append(f"vllm:{name}_created{label} {began}")
     return "\n".join(lines) + "\n"

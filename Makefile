@@ -11,7 +11,7 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site test lint check serve bench mutants accuracy engine record diff test-engine
+.PHONY: help site test lint check serve bench mutants accuracy engine record diff test-engine replica
 .DELETE_ON_ERROR:
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make engine  install the real vLLM outside the checkout, 4 GB (VERSION=0.31.0: that one)"
 	@echo "make record  ask it and write down its answers (VERSION=0.31.0 SAMPLE=1500: into build/; ONLY=builds)"
 	@echo "make diff  print what changed between two records (FROM=0.31.0 TO=0.32.0 JSON=1: for the site)"
+	@echo "make replica  the guide's experiment with the real vLLM on two CPU cores, up to 90 minutes; resumes (TRIALS=3: fewer)"
 	@echo "make test-engine  hold site, records and a small server against the real vLLM"
 
 # Compared by content, not by date: a fresh checkout of the same pins needs no network.
@@ -84,6 +85,9 @@ record: $(STAMP)
 test-engine: $(STAMP)
 	$(MAKE) --no-print-directory site UNASKED="Now vLLM is asked."
 	$(BIN)/python scripts/engine/check.py
+
+replica: $(STAMP)
+	$(BIN)/python scripts/replica/replicate.py $(if $(TRIALS),--trials $(TRIALS)) $(if $(NOTE),--note "$(NOTE)")
 
 # Reads records only; says which one is missing.
 diff: $(STAMP)

@@ -1,6 +1,7 @@
 """Writes a model small enough for two cores: a random Llama's config and a byte-level tokenizer.
 
-Runs inside the engine's venv: `"$engine" scripts/engine/tiny_model.py FOLDER`.
+Runs inside the engine's venv: `"$engine" scripts/engine/tiny_model.py FOLDER [CONFIG]`; another
+config may be named.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def main() -> None:
     """Write both into the folder that is named."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(CONFIG), "utf-8")
+    config = Path(sys.argv[2]).read_text("utf-8") if sys.argv[2:] else json.dumps(CONFIG)
+    (folder / "config.json").write_text(config, "utf-8")
     letters = {letter: n for n, letter in enumerate(pre_tokenizers.ByteLevel.alphabet())}
     tokenizer = Tokenizer(models.BPE(vocab=letters, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -21,6 +21,7 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 import covered
+import typed
 from html_checks import external_assets, identifiers, page_problems, style_problems
 from html_tree import Element, parse
 from links import Site, references
@@ -90,7 +91,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     _BUILD.page = page.file.src_uri
     _BUILD.sources[page.file.dest_uri] = page.file.src_uri
     front_matter = page.file.content_string.count("\n") - markdown.count("\n")
-    found = problems(markdown, page.file.src_uri.removesuffix(".md"))
+    found = list(problems(markdown, page.file.src_uri.removesuffix(".md")))
+    try:
+        found += typed.problems(markdown, typed.allowed(page.meta.get("typed")))
+    except ValueError as error:
+        found.append((0, str(error)))
     _refuse([f"{page.file.src_uri}:{line + front_matter}: {text}" for line, text in sorted(found)])
     return without_reasons(markdown)
 

@@ -36,6 +36,7 @@ from vllm_parallel.catalog.rates import pinned_factors
 from vllm_parallel.constraints import Known
 from vllm_parallel.layouts import CONCURRENCY, CONTEXT
 from vllm_parallel.ledger import stage_shards
+from vllm_parallel.overhead.rounding import UNIT as ALLOCATOR_BLOCK
 from vllm_parallel.render.numbers import gib, size, to
 from vllm_parallel.term import RELEASE, Span
 from vllm_parallel.units import GIB
@@ -194,6 +195,7 @@ step = ShownStep()
 settings = SETTINGS
 vocabulary_multiple = VOCABULARY_MULTIPLE
 claim_count = count()
+allocator_block = size(ALLOCATOR_BLOCK)
 overhead = gib(tp8.overhead.likely, 1)
 overhead_range = to(*(gib(end, 1) for end in (tp8.overhead.least, tp8.overhead.most)))
 standing = f"computed, no {'.'.join(RELEASE.split('.')[:2])} GPU launch behind it"

@@ -100,6 +100,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return without_reasons(markdown)
 
 
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> None:
+    """Tell MkDocs of the anchors in generated HTML, which it does not see: pages link there."""
+    page.present_anchor_ids = {*(page.present_anchor_ids or ()), *identifiers(parse(html))}
+
+
 def on_env(env: object, config: MkDocsConfig, files: Files) -> None:
     """All pages are read; what is logged from here on belongs to none."""
     _BUILD.page = ""

@@ -25,17 +25,19 @@ def count() -> int:
 
 def cards() -> str:
     """A card for each claim: what the text says, what vLLM does, how to see it."""
-    return "\n".join(_card(number, row) for number, row in enumerate(claims(), start=1))
+    return "\n".join(_card(row) for row in claims())
 
 
-def _card(number: int, row: dict[str, str]) -> str:
+def _card(row: dict[str, str]) -> str:
     source = f"vllm/{row['source']}" if row["source"].endswith(".py") else row["source"]
+    name, page = row["name"], row.get("page")
+    corrected = f' <a href="../../{page}">Corrected where it stands</a>.' if page else ""
     return (
-        f'<div class="rule" id="claim-{number}"><p class="rule-name">'
+        f'<div class="rule" id="{name}"><p class="rule-name">'
         f'<span class="claim">{_inline(row["says"])}</span>'
-        f'<a class="headerlink" href="#claim-{number}" title="Permanent link">¶</a>'
+        f'<a class="headerlink" href="#{name}" title="Permanent link">¶</a>'
         f'<span class="known">{TEXTS[row["text"]]}</span></p>'
-        f'<p class="rule-fix">{_inline(row["happens"])}</p>'
+        f'<p class="rule-fix">{_inline(row["happens"])}{corrected}</p>'
         f'<p class="rule-source">See it: {_inline(row["see"])}. Source: {escape(source)}</p></div>'
     )
 

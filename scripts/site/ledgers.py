@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import figures
-from figures import Guide
+from guided import GPU, Guide
 from vllm_parallel.ledger import LOADED
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, table
@@ -26,7 +26,7 @@ def two_ledgers(guide: Guide) -> str:
     overhead = sum(amount for name, amount in ours.items() if name not in LOADED)
     left = total * utilization - weights - assumed
     lines = [
-        ("memory of the GPU", total, figures.GPU.runtime_memory_bytes / GIB),
+        ("memory of the GPU", total, GPU.runtime_memory_bytes / GIB),
         ("of it, utilization 0.90", total * utilization, budget.requested_bytes / GIB),
         ("weights", -weights, -ours["weights"]),
         ("buffers", 0.0, -ours["buffers"]),

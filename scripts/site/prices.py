@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from figures import MODEL, NODE, SETTINGS, SPREAD
+from figures import SPREAD
+from guided import INPUT, MODEL, OUTPUT, SETTINGS, guide
 from rate_tables import listed
 from vllm_parallel import Cluster, Deployment, Layout, Settings, load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates
@@ -21,9 +22,7 @@ from vllm_parallel.render.markdown import table as markdown
 from vllm_parallel.render.numbers import size, to
 from vllm_parallel.units import KIB, MIB, ceil_div
 
-INPUT, OUTPUT = 2048, 256  # tokens, the guide's benchmark
 CONCURRENCY: Final = (1, 16, 64, 128)
-SEQUENCES: Final = 128  # --max-num-seqs of the whole service
 LAYOUTS: Final = (Layout(tp=8), Layout(tp=4, pp=2), Layout(tp=4, dp=2))
 RATES: Final = load_rates("h100-80gb")
 LONG_INPUT, LONG_OUTPUT = 16384, 512  # tokens, the guide's load for DCP
@@ -57,8 +56,7 @@ class Range:
 
 def deployment(layout: Layout) -> Deployment:
     """A layout of the guide."""
-    settings = replace(SETTINGS, max_num_seqs=SEQUENCES // layout.dp)
-    return Deployment(model=MODEL, layout=layout, settings=settings, cluster=NODE)
+    return guide(layout).deployment
 
 
 @cache

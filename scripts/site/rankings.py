@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from figures import MODEL, NODE, SETTINGS
+from guided import MODEL, NODE, SETTINGS
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Verdict, load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.ledger import Capacity

@@ -13,7 +13,7 @@ from fences import Fence, Line, Source
 
 _TYPES = "note abstract info tip success question warning failure danger bug example quote"
 ADMONITIONS = frozenset(_TYPES.split())
-LANGUAGES = frozenset("bash console diff ini json pycon python text toml yaml".split())
+LANGUAGES = frozenset("bash console diff ini json nginx pycon python text toml yaml".split())
 RUN = frozenset({"python", "pycon"})
 RUN_OPTIONS = frozenset("exec source html session id result title updatetoc".split())
 SHOWN_OPTIONS = frozenset({"title", "hl_lines", "linenums"})

@@ -1,0 +1,147 @@
+"""The three layouts of the guide: Llama-3.1-70B on eight H100, as its commands launch them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from vllm_parallel import (
+    Budget,
+    Cluster,
+    Deployment,
+    KvCache,
+    Layout,
+    Settings,
+    Verdict,
+    load_gpu,
+    load_model,
+)
+from vllm_parallel.ledger import budgets_on
+from vllm_parallel.render.numbers import gib, size, times
+from vllm_parallel.term import Span
+
+MODEL: Final = load_model("llama-3.1-70b")
+GPU: Final = load_gpu("h100-80gb")
+NODE: Final = Cluster(gpu=GPU, gpus_per_node=8)
+SETTINGS: Final = Settings(
+    max_model_len=8192,
+    max_num_batched_tokens=8192,
+    gpu_memory_utilization=0.90,
+    prefix_caching=False,
+)
+SEQUENCES: Final = 128  # --max-num-seqs of the whole service
+INPUT, OUTPUT = 2048, 256  # tokens of each request of the guide's load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guide:
+    """One layout of the guide: Llama-3.1-70B on eight H100."""
+
+    deployment: Deployment
+
+    @property
+    def verdict(self) -> Verdict:
+        """Accepted, with its capacity."""
+        return Verdict.of(self.deployment)
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """The budget of the first rank of each stage."""
+        return budgets_on(self.deployment, GPU)
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of the rank with least left."""
+        return min(self.budgets, key=lambda budget: budget.available_kv_bytes)
+
+    @property
+    def overhead(self) -> Span:
+        """What the tightest rank takes beside its weights and before blocks."""
+        return self.budget.ledger.overhead
+
+    @property
+    def overhead_likely(self) -> str:
+        """The likely overhead."""
+        return gib(self.overhead.likely)
+
+    @property
+    def weights(self) -> str:
+        """Weights of a rank."""
+        return gib(self.budget.ledger.terms[0].bytes)
+
+    @property
+    def cache(self) -> KvCache:
+        """The cache of an engine."""
+        return KvCache.of(self.deployment)
+
+    @property
+    def kv_of_a_token(self) -> str:
+        """KV of one token on a rank."""
+        return size(self.cache.block_bytes(0) // self.cache.block_size)
+
+    @property
+    def kv_heads(self) -> int:
+        """KV heads of a layer on a rank."""
+        model, layout = self.deployment.model, self.deployment.layout
+        return max(1, model.kv_heads // layout.tp)
+
+    @property
+    def layers(self) -> int:
+        """Layers on a rank of the first stage."""
+        return self.cache.layers(0)
+
+    @property
+    def pool_tokens(self) -> int:
+        """Tokens in one pool."""
+        capacity = self.verdict.capacity
+        return 0 if capacity is None else capacity.pool.tokens
+
+    @property
+    def service_tokens(self) -> int:
+        """Tokens in all pools."""
+        capacity = self.verdict.capacity
+        return 0 if capacity is None else capacity.tokens
+
+    @property
+    def engines(self) -> int:
+        """Engines, each with a pool."""
+        return self.deployment.layout.dp
+
+    @property
+    def total_layers(self) -> int:
+        """Layers of the model."""
+        return self.deployment.model.layers
+
+    @property
+    def sequences(self) -> int:
+        """`--max-num-seqs` of an engine."""
+        return SEQUENCES // self.engines
+
+    @property
+    def batch_tokens(self) -> int:
+        """Tokens that all engines together may compute in a step."""
+        return self.engines * self.deployment.max_num_batched_tokens
+
+    @property
+    def in_flight(self) -> int:
+        """Batches that an engine keeps in flight."""
+        return self.deployment.in_flight_tokens // self.deployment.max_num_batched_tokens
+
+    @property
+    def concurrency(self) -> str:
+        """Full-length requests of a pool, as vLLM prints them."""
+        capacity = self.verdict.capacity
+        return "none" if capacity is None else times(capacity.pool.max_concurrency)
+
+
+def guide(layout: Layout) -> Guide:
+    """A layout of the guide, under its settings."""
+    settings = replace(SETTINGS, max_num_seqs=SEQUENCES // layout.dp)
+    deployment = Deployment(model=MODEL, layout=layout, settings=settings, cluster=NODE)
+    return Guide(deployment=deployment)
+
+
+tp8 = guide(Layout(tp=8))
+tp4pp2 = guide(Layout(tp=4, pp=2))
+tp4dp2 = guide(Layout(tp=4, dp=2))
+guide_layouts = (tp8, tp4pp2, tp4dp2)

@@ -1,0 +1,65 @@
+"""The guide's own programs: standard library, short, and equal to the source's ledger."""
+
+from __future__ import annotations
+
+import ast
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+SNIPPETS: Final = Path(__file__).parents[1] / "snippets" / "guide"
+ESTIMATE: Final = SNIPPETS / "estimate.py"
+# What the deployment guide prints: weights, KV of a token, pools, tokens in one and in all.
+LEDGER: Final = {
+    "tp8": ("16.4", "40", "1", "1,368,448", "1,368,448"),
+    "tp4 pp2": ("16.4", "40", "1", "1,368,448", "1,368,448"),
+    "tp4 dp2": ("32.9", "80", "2", "468,770", "937,540"),
+}
+
+
+def test_estimate_prints_the_ledger_of_the_source() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-I", ESTIMATE], capture_output=True, text=True, check=True
+    )
+    rows = ran.stdout.splitlines()[1:]
+    assert len(rows) == len(LEDGER)
+    for line, (name, figures) in zip(rows, LEDGER.items(), strict=True):
+        assert line.startswith(name)
+        words = line.removeprefix(name).replace("GiB", "").replace("KiB", "").split()
+        assert tuple(words) == figures
+
+
+def test_estimate_counts_a_head_on_each_rank_at_least() -> None:
+    """Beyond the KV heads a rank keeps a copy: half the weights, as many bytes a token."""
+    program = runpy.run_path(str(ESTIMATE))
+    each = program["kv_bytes_per_token"]
+    assert [each(tp, 1) for tp in (1, 2, 4, 8, 16)] == [327680, 163840, 81920, 40960, 40960]
+    assert each(8, 2) == each(8, 1) // 2
+
+
+@pytest.mark.parametrize("path", sorted(SNIPPETS.glob("*.py")), ids=lambda path: path.name)
+def test_programs_are_short_and_need_nothing(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) < 40
+    names = [
+        name
+        for node in ast.walk(ast.parse(text))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    ]
+    assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("path", sorted(SNIPPETS.glob("*.sh")), ids=lambda path: path.name)
+def test_scripts_are_read_by_bash(path: Path) -> None:
+    ran = subprocess.run(["bash", "-n", path], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")

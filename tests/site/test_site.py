@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.site.builder import Builder, Built
-from tests.site.faults import append
+from tests.site.faults import append, run
 
 pytestmark = pytest.mark.site
 
@@ -58,6 +58,18 @@ def test_page_shows_code_result_and_snippet_but_no_reason(clean: Built) -> None:
     assert "[start:tp2]" not in page
     assert "needs a GPU" not in page
     assert "markdown-exec" not in page
+
+
+def test_pages_link_to_anchors_of_generated_html(
+    mini: Path, builder: Builder, tmp_path: Path
+) -> None:
+    """MkDocs itself sees the anchors of Markdown only."""
+    made = run("print('<p id=\"made\">A row of a table.</p>')")
+    append("docs/guide/estimate.md", f"\n{made}\n")(mini)
+    append("docs/index.md", "\n[a row](guide/estimate.md#made)\n")(mini)
+    built = builder.build(mini, tmp_path / "site")
+    assert built.code == 0, built.output
+    assert 'href="guide/estimate/#made"' in built.page("index.html")
 
 
 def test_published_address_is_no_external_asset(

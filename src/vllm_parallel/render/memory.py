@@ -24,6 +24,7 @@ PARTS: Final = (
     ("K", "KV cache"),
     ("B", "beyond the budget"),
 )
+ASSUMED: Final = ("O", "K")  # they rest on the overhead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +115,8 @@ def _bar(bar: MemoryBar, top: int, scale: float) -> list[str]:
         if length >= WORDS_NEED:
             drawn.append(element("text", letter, x=middle, y=y + 15, class_="rp-seat"))
         if length >= FIGURE_NEEDS:
-            drawn.append(element("text", _gib(amount), x=middle, y=y + 28, class_="rp-place"))
+            kind = "rp-place rp-assumed" if letter in ASSUMED else "rp-place"
+            drawn.append(element("text", _gib(amount), x=middle, y=y + 28, class_=kind))
         left += length
     ends = [1 + (bar.weights + end) * scale for end in (bar.overhead.least, bar.overhead.most)]
     span = element(

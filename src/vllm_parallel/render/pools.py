@@ -83,7 +83,8 @@ def _row(layout: Pools, top: int, scale: float) -> list[str]:
             class_=f"rp-cell rp-g{number % COLOURS}",
         )  # fmt: skip
         drawn += [box, element("text", name, x=middle, y=y + 17, class_="rp-seat")]
-        drawn.append(element("text", whole(layout.tokens), x=middle, y=y + 33, class_="rp-seat"))
+        tokens = whole(layout.tokens)
+        drawn.append(element("text", tokens, x=middle, y=y + 33, class_="rp-seat rp-assumed"))
         text = f"ranks {ranks(keeper)}"
         drawn.append(element("text", text, x=middle, y=y + BOX + 12, class_="rp-place"))
         left += length + APART

@@ -348,4 +348,8 @@ def test_field_metrics() -> None:
     )
     old = Snapshot.of_file(FIELD / "metrics" / "vllm-v0-2024-10-excerpt.prom")
     assert (old.engines[0].num_blocks, old.engines[0].kv_cache_usage) == (2375, 0.0)
-    assert len(old.notes) == 3
+    said = " ".join(old.notes)
+    assert "no engine label" in said
+    assert "vllm:gpu_cache_usage_perc, as older" in said
+    assert "has no vllm:generation_tokens_total" in said
+    assert "3 metrics that vLLM 0.32.0 has not, such as vllm:num_requests_swapped" in said

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from vllm_parallel.engine.inputs import Watch, lines, shown
+from vllm_parallel.engine.metrics.registered import PREFIX
 from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.frozen import dataclass
 
-PREFIX: Final = "vllm:"
 RAY_PREFIXES: Final = ("ray_vllm_", "vllm_")  # Ray allows no colon, and says whose a name is
 
 
@@ -51,17 +51,17 @@ def samples(path: Path, watch: Watch | None = None) -> Iterator[MetricSample]:
             raise ParseError(place=place, problem=problem, fix=fix)
         yield MetricSample(
             line=line.number,
-            name=registered(found[0].name),
+            name=as_registered(found[0].name),
             labels=found[0].labels,
             value=found[0].value,
             ended=line.ended,
         )
 
 
-def registered(name: str) -> str:
+def as_registered(name: str) -> str:
     """A name as vLLM registers it, also where Ray exports it.
 
-    >>> registered("ray_vllm_num_requests_running"), registered("vllm:prompt_tokens_total")
+    >>> as_registered("ray_vllm_num_requests_running"), as_registered("vllm:prompt_tokens_total")
     ('vllm:num_requests_running', 'vllm:prompt_tokens_total')
     """
     for prefix in RAY_PREFIXES:

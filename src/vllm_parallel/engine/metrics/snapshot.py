@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from vllm_parallel.engine.inputs import Watch, shown
-from vllm_parallel.engine.metrics.samples import PREFIX, MetricSample, samples
+from vllm_parallel.engine.metrics.registered import PREFIX, served_names
+from vllm_parallel.engine.metrics.samples import MetricSample, samples
 from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.frozen import dataclass
+from vllm_parallel.term import RELEASE
 
 # What is read, by the names that releases have given it, the newest first. `_total` is what the
 # Prometheus client adds to a counter, and Ray does not.
@@ -39,6 +41,7 @@ INFO_LABELS: Final[Mapping[str, str]] = {
 }
 NAMES: Final = (*COUNTERS.values(), *GAUGES.values(), STARTS, (INFO,))
 READ: Final = frozenset(name for names in NAMES for name in names)
+MOST_UNKNOWN: Final = 1000  # names that are remembered
 WHOLE: Final = re.compile(r"[0-9]{1,18}")
 LARGEST: Final = 2**63  # above any count of tokens; floats are no longer exact there
 
@@ -99,6 +102,7 @@ class Snapshot:
         if not kept.of_vllm:
             fix = "give what curl prints of /metrics"
             raise ParseError(place=place, problem="holds no metric of vLLM", fix=fix)
+        kept.note_unknown()
         engines = tuple(kept.engine(number) for number in sorted(kept.rows))
         return cls(place=place, engines=engines, notes=tuple(kept.notes))
 
@@ -112,12 +116,15 @@ class _Kept:
         self.infos: dict[int, dict[str, set[int]]] = {}
         self.models: dict[int, str] = {}
         self.notes: list[str] = []
+        self.unknown: dict[str, None] = {}
         self.of_vllm = False
 
     def take(self, sample: MetricSample) -> None:
         """Keep a sample if it is read; refuse it where it occurs twice."""
         self.of_vllm = self.of_vllm or sample.name.startswith(PREFIX)
         if sample.name not in READ:
+            if sample.name.startswith(PREFIX) and len(self.unknown) < MOST_UNKNOWN:
+                self.unknown.update(dict.fromkeys({sample.name} - served_names()))
             return
         if not sample.ended:
             self._note(f"line {sample.line}, the last, has no end: its value may be cut")
@@ -132,6 +139,13 @@ class _Kept:
         row[sample.name] = sample
         if "model_name" in sample.labels:
             self.models.setdefault(number, sample.labels["model_name"])
+
+    def note_unknown(self) -> None:
+        """Say so where another release wrote the file."""
+        if self.unknown:
+            first = shortened(next(iter(self.unknown))).strip("'")
+            count = "1 metric" if len(self.unknown) == 1 else f"{len(self.unknown)} metrics"
+            self._note(f"has {count} that vLLM {RELEASE} has not, such as {first}: another release")
 
     def engine(self, number: int) -> EngineMetrics:
         """What was kept of one engine."""

@@ -24,8 +24,9 @@ REFUSED: Final = 1
 UNREADABLE: Final = 2
 
 # Commands that read what vLLM wrote, and what each is for. A module of `reports` has `add_options`
-# and `run`, and is imported when its command is called.
+# and `run`, is imported when its command is called, and may take the options of a launch too.
 REPORTS: Final[Mapping[str, str]] = {
+    "log": "what a log of vllm serve says, beside the estimate",
     "metrics": "what each engine did between two readings of /metrics",
     "bench": "a table of what vllm bench serve wrote",
     "compare": "judge which measured layout is faster",
@@ -202,16 +203,18 @@ def _parser(words: Sequence[str]) -> Parser:
             name, help=says, description=says, allow_abbrev=False, formatter_class=Help
         )
         if words[:1] == [name]:
-            _add_report(report, name)
+            _add_report(report, name, words[1:])
     return parser
 
 
-def _add_report(parser: argparse.ArgumentParser, name: str) -> None:
+def _add_report(parser: argparse.ArgumentParser, name: str, words: Sequence[str]) -> None:
     module = importlib.import_module(f"vllm_parallel.reports.{name}")
     add_options: Callable[[argparse.ArgumentParser], None] = module.add_options
     run: Callable[[argparse.Namespace], int] = module.run
     add_options(parser)
     parser.set_defaults(run=run)
+    if getattr(module, "TAKES_LAUNCH_OPTIONS", False):
+        _add_theirs(parser, words)
 
 
 def _add_layouts(layouts: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -266,7 +269,8 @@ def _add_theirs(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     group = parser.add_argument_group("vllm serve", "vLLM's own options, spelled as there")
     found = {theirs[word].dest: theirs[word] for word in asked & theirs.keys()}
     for option in (options() if everything else found).values():
-        _add_option(group, option)
+        if ours.isdisjoint(option.names):
+            _add_option(group, option)
 
 
 def _is_option(word: str) -> bool:

@@ -1,0 +1,109 @@
+"""The deployment that a log is of: from the options of the call, else from the log's own lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from vllm_parallel.catalog import load_gpu, model_source
+from vllm_parallel.catalog.gpus import gpu_names
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.engine.log import ServeLog
+from vllm_parallel.engine.options import options
+from vllm_parallel.errors import CatalogError
+from vllm_parallel.frozen import dataclass
+from vllm_parallel.question import Question
+from vllm_parallel.units import GIB
+
+NEAR_GIB: Final = 0.02
+CPU_BLOCK: Final = 128
+# Options of a launch that size nothing; a log repeats them.
+ASIDE: Final = (
+    "model",
+    "model_tag",
+    "tokenizer",
+    "host",
+    "port",
+    "served_model_name",
+    "load_format",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meant:
+    """What the call says of the deployment; all of it may be left to the log."""
+
+    model: str | None = None
+    gpu: str | None = None
+    as_bf16: bool | None = None
+    args: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launched:
+    """A deployment, the model's word, and how the GPU is known."""
+
+    deployment: Deployment
+    model: str
+    gpu_words: str
+
+    @classmethod
+    def of(cls, log: ServeLog, meant: Meant) -> Launched | None:
+        """The deployment to estimate; None where neither the call nor the log names a known model.
+
+        Raises:
+            VllmParallelError: the call names one that cannot be read.
+        """
+        word = meant.model or log.asked.model
+        if word is None:
+            return None
+        try:
+            source = model_source(word)
+        except CatalogError:
+            if meant.model is not None:
+                raise
+            return None
+        args = dict(meant.args) if meant.args else log_args(log)
+        if log.engines and log.engines[0].device == "CPU":
+            args.setdefault("block_size", CPU_BLOCK)
+        gpu, words = _gpu(log, meant)
+        question = {"model": source, "args": args, "gpu": gpu, "as_bf16": meant.as_bf16}
+        deployment = Question.of(
+            {key: value for key, value in question.items() if value}
+        ).deployment
+        return cls(deployment=deployment, model=word, gpu_words=words)
+
+
+def why_not(log: ServeLog, meant: Meant) -> str:
+    """Why there is no estimate beside the log, and the way out."""
+    word = meant.model or log.asked.model
+    if word is None:
+        return "no estimate: the log names no model; give one with --model"
+    return f"no estimate: the model {word} is not known here; name its config with --model"
+
+
+def log_args(log: ServeLog) -> dict[str, object]:
+    """The options that the log itself prints, as far as vLLM 0.32.0 has them."""
+    known = options()
+    return {
+        name: value
+        for name, value in log.asked.args.items()
+        if name in known and name not in ASIDE and value is not None
+    }
+
+
+def _gpu(log: ServeLog, meant: Meant) -> tuple[str | None, str]:
+    """The catalog's GPU, as it was named or by the memory that workers print."""
+    if meant.gpu is not None:
+        return meant.gpu, load_gpu(meant.gpu).label
+    totals = [worker.total_gib for worker in log.workers if worker.total_gib]
+    if not totals:
+        return None, "no GPU given"
+    near = [
+        name
+        for name in gpu_names()
+        if abs(load_gpu(name).runtime_memory_bytes / GIB - totals[0]) <= NEAR_GIB
+    ]
+    if not near:
+        return None, f"a GPU of {totals[0]:g} GiB"
+    return near[0], f"{load_gpu(near[0]).label}, by its {totals[0]:g} GiB"

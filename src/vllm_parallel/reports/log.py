@@ -1,0 +1,206 @@
+"""The command `log`: what a log of `vllm serve` says, beside the estimate of its deployment."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from vllm_parallel.catalog import load_gpu, model_source
+from vllm_parallel.engine.log import ServeLog, merged, read_file
+from vllm_parallel.engine.options import Option, options
+from vllm_parallel.engine.topology import Topology
+from vllm_parallel.engine.values import value_of
+from vllm_parallel.errors import ParseError, VllmParallelError
+from vllm_parallel.reports.beside import Beside
+from vllm_parallel.reports.launched import Launched, Meant, why_not
+from vllm_parallel.reports.progress import Progress
+from vllm_parallel.reports.shown import Shown
+from vllm_parallel.reports.words import differences
+from vllm_parallel.symptoms import SYMPTOM
+
+TAKES_LAUNCH_OPTIONS: Final = True
+ANSWERED: Final = 0
+NOT_ALL: Final = 1
+LOADED: Final = ("engine", "running", "waiting", "preemptions", "kv_cache_usage")
+POOL: Final = ("engine", "kv_tokens", "max_model_len", "max_concurrency", "device")
+WORKER: Final = ("name", "pid", "weight_gib", "load_seconds", "available_kv_gib", "graph_gib")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command; those of `vllm serve` say what was meant."""
+    parser.add_argument("files", metavar="FILE", nargs="+", help="what vllm serve printed")
+    parser.add_argument("--model", help="in place of the one that the log names")
+    parser.add_argument("--gpu", help="GPU of the catalog, in place of a guess by its memory")
+    parser.add_argument("--as-bf16", action="store_true", default=None, help="unquantised twin")
+    parser.add_argument(
+        "--merge", action="store_true", help="the files are nodes of one deployment, not one each"
+    )
+    parser.add_argument("--topo", metavar="FILE", help="what nvidia-smi topo -m printed")
+    parser.add_argument("--json", action="store_true", help="print an answer a line, as JSON")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print what each file says; 1 if a start failed or a file was not read."""
+    meant = Meant(
+        model=given.model, gpu=given.gpu, as_bf16=given.as_bf16, args=_launch_args(vars(given))
+    )
+    if given.model is not None:
+        model_source(given.model)
+    if given.gpu is not None:
+        load_gpu(given.gpu)
+    topology = None if given.topo is None else Topology.of_file(Path(given.topo))
+    with Progress() as progress:
+        shown = list(_shown(given, meant, progress))
+    unread = [one.error for one in shown if one.error is not None]
+    if len(unread) == len(shown):
+        raise unread[0]
+    for one in shown:
+        if given.json:
+            text = json.dumps(answer(one))
+        else:
+            from vllm_parallel.reports.log_table import report  # noqa: PLC0415  # people only
+
+            text = report(one, _site())
+        sys.stdout.write(text + "\n")
+    if topology is not None:
+        sys.stdout.write(_links(topology, as_json=given.json) + "\n")
+    return ANSWERED if all(one.passes for one in shown) else NOT_ALL
+
+
+def answer(shown: Shown) -> dict[str, object]:
+    """The answer as JSON; every key is there, null where vLLM did not print it."""
+    log = shown.log
+    skipped = [] if log else [{"path": shown.path, "reason": str(shown.error)}]
+    row: dict[str, object] = {
+        "path": shown.path,
+        "vllm_version": log.vllm_version if log else None,
+        "kv_tokens_total": log.kv_tokens_total if log else None,
+        "layer_split": list(log.layer_split) if log and log.layer_split else None,
+        "refusal": log.refusal.sentence if log and log.refusal else None,
+        "notes": [*(log.notes if log else ()), *shown.notes],
+        "engines": _rows(log.engines if log else (), POOL),
+        "workers": _rows(log.workers if log else (), WORKER),
+        "stats": _rows(log.stats if log else (), LOADED),
+        "ready": log.ready if log else None,
+        "starts": log.starts if log else None,
+        "symptoms": [_symptom_row(name, text) for name, text in shown.symptoms.items()],
+        "estimate": _estimate_row(shown),
+        "skipped": skipped,
+    }
+    return row
+
+
+def _rows(nouns: tuple[object, ...], names: tuple[str, ...]) -> list[dict[str, object]]:
+    return [{name: getattr(noun, name) for name in names} for noun in nouns]
+
+
+def _symptom_row(name: str, text: str) -> dict[str, object]:
+    symptom = SYMPTOM[name]
+    return {
+        "name": name,
+        "seen": text,
+        "cause": symptom.cause,
+        "fix": symptom.fix,
+        "page": symptom.address(_site()),
+    }
+
+
+def _estimate_row(shown: Shown) -> dict[str, object] | None:
+    """The estimate beside the log, null where there is none."""
+    beside, launched = shown.beside, shown.launched
+    if beside is None or launched is None:
+        return None
+    return {
+        "model": launched.model,
+        "layout": str(beside.deployment.layout),
+        "gpu": launched.gpu_words,
+        "overhead_of_release": beside.release,
+        "ranks": [
+            {
+                "rank": row.rank,
+                "worker": row.worker.name,
+                "weight_gib": row.weights.row,
+                "budget_gib": row.budget.row,
+                "overhead_gib": row.overhead.row,
+                "available_kv_gib": row.available.row,
+            }
+            for row in beside.ranks
+        ],
+        "pools": [
+            {
+                "estimate_tokens": pool.estimate,
+                "tokens_of_printed_memory": list(pool.follows) if pool.follows else None,
+                "printed_tokens": pool.printed,
+            }
+            for pool in beside.pools
+        ],
+        "says": [one.says for one in shown.says],
+    }
+
+
+def _shown(given: argparse.Namespace, meant: Meant, progress: Progress) -> Iterator[Shown]:
+    """Each file as it is shown, or all of them as one."""
+    read: list[Shown] = []
+    for name in given.files:
+        try:
+            log = read_file(Path(name), progress.follow(Path(name)))
+            read.append(Shown(path=name, log=log))
+        except ParseError as error:
+            read.append(Shown(path=name, error=error))
+    if given.merge:
+        whole = [one.log for one in read if one.log is not None]
+        if whole:
+            paths = ", ".join(one.path for one in read if one.log is not None)
+            left = [one for one in read if one.log is None]
+            read = [Shown(path=paths, log=merged(whole)), *left]
+    for one in read:
+        yield one if one.log is None else _estimated(one.path, one.log, meant)
+
+
+def _estimated(path: str, log: ServeLog, meant: Meant) -> Shown:
+    """A log with its estimate, or why there is none."""
+    try:
+        launched = Launched.of(log, meant)
+        if launched is None:
+            return Shown(path=path, log=log, notes=(why_not(log, meant),))
+        beside = Beside.of(log, launched.deployment)
+    except VllmParallelError as error:
+        return Shown(path=path, log=log, notes=(f"no estimate: {error}",))
+    says = differences(log, beside)
+    return Shown(path=path, log=log, beside=beside, launched=launched, says=says)
+
+
+def _launch_args(values: Mapping[str, object]) -> dict[str, object]:
+    """The options of a launch that the call gives, by vLLM's names."""
+    known = options()
+    return {
+        name: _value(known[name], value)
+        for name, value in values.items()
+        if name in known and value is not None and name != "model"
+    }
+
+
+def _value(option: Option, given: object) -> object:
+    if isinstance(given, list):
+        return [value_of(option, word) for word in given]
+    return value_of(option, given) if isinstance(given, str) else given
+
+
+def _links(topology: Topology, *, as_json: bool) -> str:
+    """Whether all GPUs are on NVLink; where not, what that means for a TP group."""
+    if as_json:
+        return json.dumps(topology.row)
+    if topology.all_nvlink:
+        return topology.report
+    symptom = SYMPTOM["no-peer-access"]
+    return f"{topology.report}\n  fix: {symptom.fix}\n  see {symptom.address(_site())}"
+
+
+def _site() -> str:
+    """The address of the site, where the environment names one."""
+    return os.environ.get("SITE_URL", "")

@@ -5,9 +5,11 @@ Names are computed when a page first asks. A figure that is typed instead is a d
 
 from __future__ import annotations
 
+import importlib
 import runpy
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import chapter_figures
@@ -130,3 +132,12 @@ search_load = f"{CONCURRENCY} requests of {CONTEXT} tokens"
 group_layouts = group_count()
 chapter = chapter_figures
 launch = launch_figures
+
+NEIGHBOURS: Final = ("bench_load", "choosing", "dcp", "prices", "self_check")
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A neighbour, when a page first asks: `{= dcp.gain =}`."""
+    if name not in NEIGHBOURS:
+        raise AttributeError(f"no figure and no neighbour is called {name}")
+    return importlib.import_module(name)

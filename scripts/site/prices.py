@@ -8,8 +8,7 @@ from typing import Final
 
 from figures import SPREAD
 from guided import INPUT, MODEL, OUTPUT, SETTINGS, guide
-from rate_tables import listed
-from vllm_parallel import Cluster, Deployment, Layout, Settings, load_gpu, load_model
+from vllm_parallel import Deployment, Layout
 from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.load import OMISSIONS, Load, Service, ServicePrice
@@ -25,8 +24,6 @@ from vllm_parallel.units import KIB, MIB, ceil_div
 CONCURRENCY: Final = (1, 16, 64, 128)
 LAYOUTS: Final = (Layout(tp=8), Layout(tp=4, pp=2), Layout(tp=4, dp=2))
 RATES: Final = load_rates("h100-80gb")
-LONG_INPUT, LONG_OUTPUT = 16384, 512  # tokens, the guide's load for DCP
-DCP_CONCURRENCY: Final = (1, 8, 32)
 ROOFLINE_TOKENS: Final = tuple(2**power for power in range(14))
 
 
@@ -103,109 +100,6 @@ def leader(ranges: dict[Layout, Range], *, least: bool) -> str:
     if len(tied) == 1:
         return str(tied[0])
     return "tie" if len(tied) == len(order) else "tie: " + ", ".join(str(one) for one in tied)
-
-
-def hypotheses() -> str:
-    """The guide's hypotheses, answered from the figures."""
-    tp, pp, dp = LAYOUTS
-    rows = [
-        (
-            "Is tp4 pp2 slower than tp8 inside one machine, at every concurrency?",
-            _answer([_slower(pp, tp, width) for width in CONCURRENCY]),
-            listed(
-                f"{tpot(pp, width).likely / tpot(tp, width).likely:.2f}×" for width in CONCURRENCY
-            )
-            + " the TPOT",
-        ),
-        (
-            "Is the TPOT of tp4 dp2 higher than that of tp8 at concurrency 1?",
-            _answer([_slower(dp, tp, 1)]),
-            f"{tpot(dp, 1).likely:.1f} against {tpot(tp, 1).likely:.1f} ms",
-        ),
-        (
-            "Does the throughput of tp4 dp2 catch up with that of tp8?",
-            _catches_up(dp, tp),
-            listed(
-                f"{throughput(dp, width).likely / throughput(tp, width).likely:.2f}×"
-                for width in CONCURRENCY
-            )
-            + " the throughput",
-        ),
-        (
-            "Is DCP pure overhead as long as KV fits?",
-            *_dcp(),
-        ),
-    ]
-    head = ("hypothesis", "what the figures say", f"at concurrency {listed(CONCURRENCY)}")
-    return markdown(head, rows)
-
-
-def _slower(one: Layout, other: Layout, width: int) -> tuple[int, str]:
-    """Whether one's TPOT is above the other's range."""
-    a, b = tpot(one, width), tpot(other, width)
-    return width, "tie" if a.ties(b) else "yes" if a.likely > b.likely else "no"
-
-
-def _answer(found: list[tuple[int, str]]) -> str:
-    """The same answers together: yes at 1, tie at 16 and 64."""
-    words = list(dict.fromkeys(word for _, word in found))
-    if len(words) == 1:
-        return words[0].capitalize()
-    parts = [
-        f"{word} at {listed(width for width, said in found if said == word)}" for word in words
-    ]
-    return "; ".join(parts).capitalize()
-
-
-def _catches_up(one: Layout, other: Layout) -> str:
-    behind = [
-        width
-        for width in CONCURRENCY
-        if not throughput(one, width).ties(throughput(other, width))
-        and throughput(one, width).likely < throughput(other, width).likely
-    ]
-    passes = [
-        width
-        for width in CONCURRENCY
-        if throughput(one, width).likely >= throughput(other, width).likely
-    ]
-    text = f"Behind at {listed(behind)}, a tie from there on" if behind else "A tie throughout"
-    if passes:
-        return f"{text}; the likely figure passes at {passes[0]}"
-    return f"{text}; the likely figure stays below"
-
-
-@cache
-def _qwen(dcp: int, width: int) -> ServicePrice:
-    """Qwen3-235B-A22B on eight H200, the guide's load of long prompts."""
-    layout = Layout(tp=8, dcp=dcp)
-    cluster = Cluster(gpu=load_gpu("h200"), gpus_per_node=8)
-    settings = Settings(max_model_len=32768, max_num_batched_tokens=8192, prefix_caching=False)
-    model = load_model("qwen3-235b-a22b")
-    launched = Deployment(model=model, layout=layout, settings=settings, cluster=cluster)
-    load = Load(
-        input_tokens=LONG_INPUT, output_tokens=LONG_OUTPUT, prompts=4 * width, concurrency=width
-    )
-    return Service.of(launched, load_rates("h200")).price(load)
-
-
-def _dcp() -> tuple[str, str]:
-    """Of Qwen3-235B-A22B, tp8 with and without dcp2: the step, and what the cache saves of it."""
-    ratios = [_qwen(2, width).interval / _qwen(1, width).interval for width in DCP_CONCURRENCY]
-    more = [width for width, ratio in zip(DCP_CONCURRENCY, ratios, strict=True) if ratio > 1]
-    tied = all(1 - SPREAD < ratio < 1 + SPREAD for ratio in ratios)
-    if len(more) == len(ratios):
-        text = "The step is longer throughout"
-    elif more:
-        text = f"The step is longer at {listed(more)} only: halved reads of the cache pay back"
-    else:
-        text = "No: halved reads of the cache save more than the exchange costs"
-    figures = listed(f"{ratio:.2f}×" for ratio in ratios)
-    what = (
-        f"{figures} the step of Qwen3-235B-A22B, tp8 dcp2 against tp8 on H200, "
-        f"{LONG_INPUT} tokens in, at {listed(DCP_CONCURRENCY)}"
-    )
-    return text + ("; a tie everywhere" if tied else ""), what
 
 
 def step_chart() -> str:

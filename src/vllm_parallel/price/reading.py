@@ -10,6 +10,7 @@ from vllm_parallel.block import Attention, LatentAttention
 from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.frozen import dataclass
+from vllm_parallel.kv.interleave import Interleave
 from vllm_parallel.kv.plan import KvPlan
 from vllm_parallel.kv.specs import KvKind
 from vllm_parallel.kv.state import StateSpec
@@ -60,13 +61,10 @@ class CacheRead:
 def longest_share(tokens: int, dcp: int, interleave: int) -> int:
     """Tokens of the DCP rank with most of them, dealt `interleave` at a time.
 
-    Source: vllm/v1/attention/backends/utils.py, get_dcp_local_seq_lens (v0.32.0)
-
     >>> longest_share(1000, 8, 1), longest_share(1000, 8, 32), longest_share(100, 8, 64)
     (125, 128, 64)
     """
-    base = tokens // interleave // dcp * interleave
-    return base + min(tokens - base * dcp, interleave)
+    return Interleave(width=dcp, run=interleave).tokens_on(0, tokens)
 
 
 def cache_reads(deployment: Deployment, stage: int) -> tuple[CacheRead, ...]:

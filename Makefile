@@ -11,7 +11,7 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site test lint check serve bench mutants accuracy engine record diff test-engine replica
+.PHONY: help site test lint check serve bench fuzz mutants accuracy engine record diff test-engine replica
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make check  lint, test and site: run it before every commit"
 	@echo "make serve  show the site while you write, on localhost"
 	@echo "make bench  time the kernel"
+	@echo "make fuzz   feed 100,000 damaged files to the commands that read them (INPUTS=5000 SEED=2)"
 	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
 	@echo "make accuracy  compare with measured launches (FILE=rows.jsonl CONFIGS=folder: others)"
 	@echo "make engine  install the real vLLM outside the checkout, 4 GB (VERSION=0.31.0: that one)"
@@ -68,6 +69,9 @@ serve: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python scripts/bench.py
+
+fuzz: $(STAMP)
+	$(BIN)/python scripts/fuzz.py $(if $(INPUTS),--inputs $(INPUTS)) $(if $(SEED),--seed $(SEED))
 
 mutants: $(STAMP)
 	$(BIN)/python scripts/mutants.py $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))

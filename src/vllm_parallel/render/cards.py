@@ -10,17 +10,19 @@ from typing import Final
 CODE: Final = re.compile(r"`([^`]*)`")
 
 
-def card(anchor: str, names: Sequence[str], facts: Sequence[str]) -> str:
+def card(anchor: str, names: Sequence[str], facts: Sequence[str], *, link: str = "") -> str:
     """One row: its names as code above what is known of it; facts hold code in backticks.
+
+    `link` is HTML that ends it.
 
     >>> print(card("metric-a", ["vllm:a"], ["A `gauge`."]))
     <div class="option"><h4 id="metric-a"><code>vllm:a</code><a class="headerlink" \
 href="#metric-a" title="Permanent link">¶</a></h4><p>A <code>gauge</code>.</p></div>
     """
     heads = " ".join(f"<code>{escape(name)}</code>" for name in names)
-    link = f'<a class="headerlink" href="#{anchor}" title="Permanent link">¶</a>'
-    rows = "".join(f"<p>{markup(fact)}</p>" for fact in facts)
-    return f'<div class="option"><h4 id="{anchor}">{heads}{link}</h4>{rows}</div>'
+    mark = f'<a class="headerlink" href="#{anchor}" title="Permanent link">¶</a>'
+    rows = "".join(f"<p>{markup(fact)}</p>" for fact in facts) + (f"<p>{link}</p>" if link else "")
+    return f'<div class="option"><h4 id="{anchor}">{heads}{mark}</h4>{rows}</div>'
 
 
 def markup(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,8 @@ from tests.shared import FIELD, needs_field
 from vllm_parallel import cli
 from vllm_parallel.engine.metrics import MetricsChange, Snapshot
 from vllm_parallel.errors import ParseError
+from vllm_parallel.reports import metrics as report
+from vllm_parallel.symptoms import SYMPTOM
 
 Streams = pytest.CaptureFixture[str]
 
@@ -106,7 +108,10 @@ def test_an_old_release(tmp_path: Path) -> None:
     said = " ".join(found.notes)
     assert "no engine label" in said
     assert "vllm:gpu_cache_usage_perc" in said
-    assert "has no vllm:generation_tokens_total" in said
+    assert "1 metric that vLLM 0.32.0 has not, such as vllm:num_requests_swapped" in said
+    both = change(tmp_path, text, text)
+    assert both.engines[0].generation_tokens is None
+    assert any("after.prom has no vllm:generation_tokens_total" in note for note in both.notes)
 
 
 def test_infos_of_several_front_ends(tmp_path: Path) -> None:
@@ -259,7 +264,7 @@ def test_two_models(tmp_path: Path) -> None:
     [
         (POOL, None),
         (POOL | {"kv_cache_size_tokens": "32768"}, "a block holds its tokens times dcp"),
-        (POOL | {"num_gpu_blocks": "2048"}, "blocks are added up over data-parallel engines"),
+        (POOL | {"num_gpu_blocks": "2048"}, "layers of several kinds share the blocks"),
         (POOL | {"kv_cache_size_tokens": "None"}, "multiply by --decode-context-parallel-size"),
         ({"block_size": "16"}, None),
     ],
@@ -270,6 +275,53 @@ def test_blocks_that_are_not_the_pool(
     text = lines_of(COUNTS | STANDS, info=info)
     notes = change(tmp_path, text, text).notes
     assert notes == () if says is None else says in notes[0]
+
+
+def test_blocks_of_several_engines(tmp_path: Path) -> None:
+    """As v0.32.0 exports them: the blocks of both engines, the tokens of one."""
+    info = POOL | {"num_gpu_blocks": "2048"}
+    text = "".join(lines_of(COUNTS | STANDS, engine=number, info=info) for number in (0, 1))
+    (note,) = change(tmp_path, text, text).notes
+    assert note.endswith("pool has 16384: vLLM adds up the blocks of its 2 engines")
+
+
+def test_gauges_before_the_first_request(tmp_path: Path) -> None:
+    """Several front ends have none until a request came: nothing to say about a first reading."""
+    assert change(tmp_path, lines_of(COUNTS), lines_of(COUNTS | STANDS)).notes == ()
+    notes = change(tmp_path, lines_of(COUNTS), lines_of(COUNTS)).notes
+    assert [note.split()[-1] for note in notes] == list(STANDS)
+
+
+def engines(*loads: tuple[float, float, float]) -> str:
+    """Engines by their generated tokens, running and waiting requests."""
+    names = (
+        "vllm:generation_tokens_total",
+        "vllm:num_requests_running",
+        "vllm:num_requests_waiting",
+    )
+    return "".join(
+        lines_of(COUNTS | STANDS | dict(zip(names, load, strict=True)), engine=number, info={})
+        for number, load in enumerate(loads)
+    )
+
+
+@pytest.mark.parametrize(
+    "loads, shown",
+    [
+        ([(9000, 4, 0), (9100, 4, 0)], {}),
+        ([(9000, 4, 0), (90000, 4, 0)], {"engines-unbalanced": (1,)}),
+        ([(1100, 4, 0), (1900, 4, 0)], {}),
+        ([(9000, 51, 117), (9000, 31, 4)], {"requests-wait": (0, 1), "engines-unbalanced": (0,)}),
+        ([(9000, 0, 0), (9000, 9, 0), (9000, 10, 0)], {"engines-unbalanced": (1, 2)}),
+        ([(9000, 0, 3)], {}),
+        ([(100, 4, 0)], {"counter-went-back": (0,)}),
+    ],
+)
+def test_symptoms(
+    tmp_path: Path, loads: Sequence[tuple[float, float, float]], shown: Mapping[str, object]
+) -> None:
+    before = engines(*((1024.0, 0.0, 0.0) for _ in loads))
+    assert report.found(change(tmp_path, before, engines(*loads))) == shown
 
 
 # The command.
@@ -302,6 +354,14 @@ def test_the_command(tmp_path: Path, capsys: Streams) -> None:
                 "kv_cache_size_tokens": 16384,
                 "num_blocks": 1024,
                 "block_size": 16,
+            }
+        ],
+        "symptoms": [
+            {
+                "name": "preemptions",
+                "engines": [0],
+                "fix": SYMPTOM["preemptions"].fix,
+                "address": "guide/troubleshoot/#preemptions",
             }
         ],
         "notes": [],
@@ -351,5 +411,4 @@ def test_field_metrics() -> None:
     said = " ".join(old.notes)
     assert "no engine label" in said
     assert "vllm:gpu_cache_usage_perc, as older" in said
-    assert "has no vllm:generation_tokens_total" in said
     assert "3 metrics that vLLM 0.32.0 has not, such as vllm:num_requests_swapped" in said

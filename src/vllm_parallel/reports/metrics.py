@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Final
 from vllm_parallel.engine.metrics import EngineChange, MetricsChange, Snapshot
 from vllm_parallel.engine.metrics.snapshot import INFO_LABELS
 from vllm_parallel.errors import on_one_line
-from vllm_parallel.render.numbers import whole
+from vllm_parallel.render.numbers import ranks, whole
 from vllm_parallel.render.text import table
 from vllm_parallel.reports.progress import Progress
 from vllm_parallel.symptoms import SYMPTOM
@@ -22,6 +23,10 @@ HEAD: Final = (
     "KV tokens", "blocks", "block size",
 )  # fmt: skip
 UNKNOWN: Final = "–"
+# What an engine has to do more than the idlest, and by how much at least, to stand out.
+FACTOR: Final = 1.5
+TOKENS_APART: Final = 1000
+REQUESTS_APART: Final = 8
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -48,9 +53,59 @@ def answer(change: MetricsChange) -> dict[str, object]:
     """The answer as JSON; every key is there, null where the readings do not say.
 
     >>> list(answer(MetricsChange(engines=(), notes=())))
-    ['engines', 'notes']
+    ['engines', 'symptoms', 'notes']
     """
-    return {"engines": [_row(one) for one in change.engines], "notes": list(change.notes)}
+    symptoms = [
+        {
+            "name": name,
+            "engines": list(engines),
+            "fix": SYMPTOM[name].fix,
+            "address": SYMPTOM[name].address(_site()),
+        }
+        for name, engines in found(change).items()
+    ]
+    return {
+        "engines": [_row(one) for one in change.engines],
+        "symptoms": symptoms,
+        "notes": list(change.notes),
+    }
+
+
+def found(change: MetricsChange) -> dict[str, tuple[int, ...]]:
+    """The symptoms that two readings show, and the engines that have each.
+
+    >>> found(MetricsChange(engines=(), notes=()))
+    {}
+    """
+    engines = change.engines
+    shown = {
+        "counter-went-back": [one for one in engines if one.restarted],
+        "preemptions": [one for one in engines if one.preemptions],
+        "requests-wait": [one for one in engines if one.after.waiting and one.after.running],
+        "engines-unbalanced": _busiest(engines),
+    }
+    return {name: tuple(one.engine for one in ones) for name, ones in shown.items() if ones}
+
+
+def _busiest(engines: Sequence[EngineChange]) -> list[EngineChange]:
+    """Engines that did, or have before them, clearly more than the idlest of several."""
+    busy = []
+    for measure, least in ((_generated, TOKENS_APART), (_present, REQUESTS_APART)):
+        loads = [measure(one) for one in engines]
+        known = [load for load in loads if load is not None]
+        if len(known) == len(engines) > 1:
+            limit = max(min(known) * FACTOR, min(known) + least)
+            busy += [one for one, load in zip(engines, known, strict=True) if load > limit]
+    return list(dict.fromkeys(busy))
+
+
+def _generated(one: EngineChange) -> int | None:
+    return one.generation_tokens
+
+
+def _present(one: EngineChange) -> int | None:
+    running, waiting = one.after.running, one.after.waiting
+    return None if running is None or waiting is None else running + waiting
 
 
 def report(change: MetricsChange) -> str:
@@ -60,10 +115,17 @@ def report(change: MetricsChange) -> str:
         rows.append(_total(change.engines))
     lines = ["Between the two readings", table(rows, right=range(1, len(HEAD)))]
     lines += [f"Note: {on_one_line(note)}" for note in change.notes]
-    if any(one.preemptions for one in change.engines):
-        symptom = SYMPTOM["preemptions"]
-        lines.append(f"Preemptions: {symptom.fix} ({symptom.address()})")
+    for name, engines in found(change).items():
+        symptom, where = SYMPTOM[name], ranks(engines)
+        plural = "s" * (len(engines) > 1)
+        lines.append(f"Symptom, engine{plural} {where}: {symptom.sign}")
+        lines.append(f"  fix: {symptom.fix}\n  see {symptom.address(_site())}")
     return "\n".join(lines)
+
+
+def _site() -> str:
+    """Where the pages are; nothing is made up where nobody said."""
+    return os.environ.get("SITE_URL", "")
 
 
 def _row(one: EngineChange) -> dict[str, object]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from vllm_parallel.engine.metrics.snapshot import COUNTERS, EngineMetrics, Snapshot
+from vllm_parallel.engine.metrics.notes import missing, pools
+from vllm_parallel.engine.metrics.snapshot import COUNTERS, GAUGES, EngineMetrics, Snapshot
 from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.frozen import dataclass
 
@@ -62,9 +63,11 @@ class MetricsChange:
             said = list(_restarts(before, early, after, late))
             notes += said
             changes.append(_change(early, late, restarted=bool(said)))
-            notes += _pool_notes(after, late)
+            notes += missing(before.place, early, COUNTERS)
+            notes += missing(after.place, late, {**COUNTERS, **GAUGES})
         for number in earlier:
             notes.append(f"{after.place} has no engine {number}, which {before.place} has")
+        notes += pools(after)
         return cls(engines=tuple(changes), notes=tuple(dict.fromkeys(notes)))
 
 
@@ -104,28 +107,3 @@ def _same_start(early: EngineMetrics, late: EngineMetrics) -> bool | None:
     if early.began is None or late.began is None:
         return None
     return abs(early.began - late.began) < SAME_START
-
-
-def _pool_notes(after: Snapshot, late: EngineMetrics) -> Iterator[str]:
-    """Where blocks times their size are not the pool's tokens."""
-    if late.num_blocks is None or late.block_size is None:
-        return
-    product = late.num_blocks * late.block_size
-    blocks = f"{late.num_blocks} blocks of {late.block_size} tokens, {product} together"
-    if late.kv_cache_size_tokens is None:
-        yield (
-            f"{after.place} engine {late.engine} has {blocks}: of one rank, so multiply by "
-            "--decode-context-parallel-size"
-        )
-    elif product < late.kv_cache_size_tokens * 0.9:
-        yield (
-            f"{after.place} engine {late.engine} has {blocks}, but a pool of "
-            f"{late.kv_cache_size_tokens}: with decode-context parallelism a block holds its "
-            "tokens times dcp"
-        )
-    elif product > late.kv_cache_size_tokens * 1.1:
-        yield (
-            f"{after.place} engine {late.engine} has {blocks}, but a pool of "
-            f"{late.kv_cache_size_tokens}: blocks are added up over data-parallel engines, and "
-            "layers of several kinds share them"
-        )

@@ -25,8 +25,9 @@ COUNTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "generation_tokens": ("vllm:generation_tokens_total", "vllm:generation_tokens"),
     "prompt_tokens": ("vllm:prompt_tokens_total", "vllm:prompt_tokens"),
 }
+OLD_USAGE: Final = "vllm:gpu_cache_usage_perc"
 GAUGES: Final[Mapping[str, tuple[str, ...]]] = {
-    "kv_cache_usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
+    "kv_cache_usage": ("vllm:kv_cache_usage_perc", OLD_USAGE),
     "running": ("vllm:num_requests_running",),
     "waiting": ("vllm:num_requests_waiting",),
 }
@@ -185,11 +186,9 @@ class _Kept:
     def _found(
         self, row: Mapping[str, MetricSample], names: tuple[str, ...]
     ) -> MetricSample | None:
-        """The sample under the newest of its names; what is missing or old is noted."""
+        """The sample under the newest of its names; an old one is noted."""
         sample = next((row[name] for name in names if name in row), None)
-        if sample is None:
-            self._note(f"has no {names[0]}")
-        elif sample.name == "vllm:gpu_cache_usage_perc":
+        if sample is not None and sample.name == OLD_USAGE:
             self._note(f"names the KV cache's use {sample.name}, as older releases did")
         return sample
 

@@ -11,7 +11,7 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site test lint check serve bench fuzz mutants accuracy engine record diff test-engine replica
+.PHONY: help site test lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make fuzz   feed 100,000 damaged files to the commands that read them (INPUTS=5000 SEED=2)"
 	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
 	@echo "make accuracy  compare with measured launches (FILE=rows.jsonl CONFIGS=folder: others)"
+	@echo "make verdicts  draw how often comparisons of equal layouts give a verdict, for the site"
 	@echo "make engine  install the real vLLM outside the checkout, 4 GB (VERSION=0.31.0: that one)"
 	@echo "make record  ask it and write down its answers (VERSION=0.31.0 SAMPLE=1500: into build/; ONLY=builds)"
 	@echo "make diff  print what changed between two records (FROM=0.31.0 TO=0.32.0 JSON=1: for the site)"
@@ -78,6 +79,9 @@ mutants: $(STAMP)
 
 accuracy: $(STAMP)
 	$(BIN)/python scripts/accuracy.py $(if $(FILE),"$(FILE)") $(if $(CONFIGS),"$(CONFIGS)")
+
+verdicts: $(STAMP)
+	$(BIN)/python scripts/false_verdicts.py
 
 # These ask the real vLLM. Where it is not installed, they say so and install it.
 engine: $(STAMP)

@@ -133,7 +133,7 @@ group_layouts = group_count()
 chapter = chapter_figures
 launch = launch_figures
 
-NEIGHBOURS: Final = ("bench_load", "choosing", "dcp", "prices", "self_check")
+NEIGHBOURS: Final = ("bench_load", "choosing", "dcp", "prices", "self_check", "verdict_tables")
 
 
 def __getattr__(name: str) -> ModuleType:

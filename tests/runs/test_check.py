@@ -79,6 +79,11 @@ Fault = Callable[[Path], object]
             Sort.DISAGREES,
             "says layout 'tp2', not 'tp1'",
         ),
+        (
+            lambda f: change(f / "tp1-c1-r1.json", start="2"),
+            Sort.DISAGREES,
+            "says start 2, run.toml 1",
+        ),
         (lambda f: change(f / "tp1-c1-r1.json", gpus="4"), Sort.DISAGREES, "says 4 GPUs, run"),
         (
             lambda f: change(f / "tp1-c1-r1.json", max_concurrency=2),

@@ -8,6 +8,7 @@ from vllm_parallel.compare.load import Asked
 from vllm_parallel.compare.measured import Measured
 from vllm_parallel.compare.metric import Metric
 from vllm_parallel.compare.pressure import Pressure
+from vllm_parallel.compare.record import Record, records
 from vllm_parallel.compare.standing import Judgement, Pair, Standing
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "Pair",
     "Pressure",
     "Ratio",
+    "Record",
     "Spread",
     "Standing",
     "Terms",
+    "records",
 ]

@@ -95,6 +95,12 @@ class Cell:
         """A figure over the trials."""
         return Spread.of(self.values(metric))
 
+    def latency(self, metric: str, statistic: str) -> Spread | None:
+        """A statistic, `mean`, `p50` or `p99`, of `ttft`, `tpot` or `itl` over the trials."""
+        latencies = (result.outcome.latency(metric) for result in self.trials)
+        found = (getattr(one, statistic) for one in latencies if one is not None)
+        return Spread.of([value for value in found if value is not None])
+
     def logs(self, metric: Metric, *, by_start: bool) -> list[float]:
         """The logarithm of each trial's figure, or the mean of each start's."""
         grouped: dict[object, list[float]] = {}

@@ -17,9 +17,9 @@ from vllm_parallel.frozen import dataclass
 Table = Mapping[int | None, Mapping[str, Cell]]
 
 
-def unknown_start(_: BenchResult) -> int | None:
-    """The start of a trial where nobody wrote it down."""
-    return None
+def start_in_metadata(result: BenchResult) -> int | None:
+    """The start of a trial as its metadata say it, None where they do not."""
+    return result.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Terms:
 
     baseline: str
     metric: Metric = Metric.OUTPUT_THROUGHPUT
-    start_of: StartOf = unknown_start
+    start_of: StartOf = start_in_metadata
     false_verdicts: float = FALSE_VERDICTS
 
 

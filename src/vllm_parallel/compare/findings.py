@@ -28,7 +28,12 @@ class Findings:
             ParseError: the baseline is no layout of these results, or the only one.
         """
         comparison = measured.comparison(baseline, metric)
-        pressure = Pressure.of(measured.folder, comparison)
+        cells = {
+            (cell.label, level.concurrency): [result.trial for result in cell.trials]
+            for level in comparison.levels
+            for cell in level.cells
+        }
+        pressure = Pressure.of(measured.folder, comparison.labels, cells)
         return cls(measured=measured, comparison=comparison, pressure=pressure)
 
     @property

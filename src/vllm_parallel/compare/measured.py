@@ -44,9 +44,9 @@ class Measured:
         return Comparison.of(self.sweep.rows, terms)
 
     def start_of(self, result: BenchResult) -> int | None:
-        """The server start that answered a trial, as the run says it."""
+        """The server start that answered a trial: the run says it, else the result's metadata."""
         layout = None if self.run is None else self.run.layout(result.label or "")
         if layout is None or result.trial is None:
-            return None
+            return result.start
         start = layout.start_of(result.trial)
-        return None if start is None else start.number
+        return result.start if start is None else start.number

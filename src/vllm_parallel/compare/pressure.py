@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
-from vllm_parallel.compare.comparison import Comparison
 from vllm_parallel.engine.inputs import shown
 from vllm_parallel.engine.metrics import MetricsChange, Snapshot
 from vllm_parallel.errors import ParseError
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.runs import RunLayout, Start, is_file_name
+
+Cells = Mapping[tuple[str, int | None], Sequence[int | None]]  # the numbers of their trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,19 +28,19 @@ class Pressure:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, folder: Path, comparison: Comparison) -> Pressure:
-        """What the `.prom` files of a folder say; one that cannot be read is noted."""
+    def of(cls, folder: Path, labels: Iterable[str], cells: Cells) -> Pressure:
+        """What the `.prom` files of a folder say of layouts, and of the trials of some cells.
+
+        A file that cannot be read is noted.
+        """
         reading = _Reading(folder)
-        layouts = {label: reading.layout(label) for label in comparison.labels}
-        cells = {
-            (cell.label, level.concurrency): reading.cell(
-                cell.label, level.concurrency, [result.trial for result in cell.trials]
-            )
-            for level in comparison.levels
-            for cell in level.cells
+        layouts = {label: reading.layout(label) for label in labels}
+        found = {
+            (label, concurrency): reading.cell(label, concurrency, trials)
+            for (label, concurrency), trials in cells.items()
         }
         restarts, notes = (tuple(dict.fromkeys(one)) for one in (reading.restarts, reading.notes))
-        return cls(layouts=layouts, cells=cells, restarts=restarts, notes=notes)
+        return cls(layouts=layouts, cells=found, restarts=restarts, notes=notes)
 
     def preempted(self, label: str) -> bool:
         """Whether requests of a layout were preempted, as far as is known."""

@@ -8,6 +8,7 @@ from typing import Final
 from vllm_parallel.compare import Cell, Findings, Level, Metric, Ratio, Standing
 from vllm_parallel.errors import on_one_line
 from vllm_parallel.render.numbers import counted, to, whole
+from vllm_parallel.render.record import figure
 from vllm_parallel.render.text import table
 from vllm_parallel.symptoms import SYMPTOM
 
@@ -54,8 +55,8 @@ def _table(found: Findings, level: Level) -> str:
                 _short(cell.label),
                 UNKNOWN if cell.gpus is None else str(cell.gpus),
                 _trials(cell),
-                UNKNOWN if spread is None else _figure(spread.median),
-                UNKNOWN if spread is None else to(_figure(spread.least), _figure(spread.most)),
+                UNKNOWN if spread is None else figure(spread.median),
+                UNKNOWN if spread is None else to(figure(spread.least), figure(spread.most)),
                 *_ratio(standing),
                 *(_median(cell, latency) for latency in BESIDE),
                 UNKNOWN if number is None else whole(number),
@@ -88,7 +89,7 @@ def _verdict(standing: Standing | None) -> str:
 
 def _median(cell: Cell, metric: Metric) -> str:
     spread = cell.spread(metric)
-    return UNKNOWN if spread is None else _figure(spread.median)
+    return UNKNOWN if spread is None else figure(spread.median)
 
 
 def _remarks(level: Level) -> Iterator[str]:
@@ -98,17 +99,6 @@ def _remarks(level: Level) -> Iterator[str]:
     for cell in level.cells:
         for out in cell.left_out:
             yield f"left out: {out.result.path}: {out.reason}"
-
-
-def _figure(value: float) -> str:
-    """A figure with three digits that count, or all before the point.
-
-    >>> [_figure(value) for value in (1234.5, 20.04, 0.01234)]
-    ['1,234', '20.0', '0.0123']
-    """
-    if value >= 10:
-        return f"{value:,.{int(value < 100)}f}"
-    return f"{value:.3g}"
 
 
 def _short(label: str) -> str:

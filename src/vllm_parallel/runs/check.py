@@ -8,6 +8,7 @@ from typing import Final
 
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.runs.finding import Finding, Sort
+from vllm_parallel.runs.logs import of_logs
 from vllm_parallel.runs.reader import RUN_FILE, read_run
 from vllm_parallel.runs.redact import REDACTED, exposed
 from vllm_parallel.runs.run import Run
@@ -40,6 +41,7 @@ class Check:
             *of_trials(run, results),
             *of_environment(folder, run),
             *of_servers(folder, run, results),
+            *of_logs(folder, run),
             *broken(folder),
             *exposed(folder, words),
         ]

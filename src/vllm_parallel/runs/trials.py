@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
+from typing import Final
 
 from vllm_parallel.engine.bench_results import BenchResult, Sweep
 from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.runs.finding import Finding, Sort
 from vllm_parallel.runs.run import Run, RunLayout
 
-SLACK = 0.01  # tokens of a request: a tokenizer adds or drops one
+SLACK: Final = 0.01  # tokens of a request: a tokenizer adds or drops one
 
 
 def read_results(folder: Path, run: Run) -> tuple[dict[str, BenchResult], list[Finding]]:
@@ -34,10 +35,13 @@ def read_results(folder: Path, run: Run) -> tuple[dict[str, BenchResult], list[F
 
 def of_trials(run: Run, results: dict[str, BenchResult]) -> Iterator[Finding]:
     """What does not agree with `run.toml`, and results that are copies of others."""
-    for layout, _, concurrency, trial in run.trials():
+    for layout, start, concurrency, trial in run.trials():
         name = layout.result(concurrency, trial)
         if name in results:
             result = results[name]
+            if result.start not in (None, start.number):
+                says = f"says start {result.start}, run.toml {start.number}"
+                yield _finding(Sort.DISAGREES, name, says)
             for says in (*_named(layout, trial, result), *_asked(run, concurrency, result)):
                 yield _finding(Sort.DISAGREES, name, says)
             for doubt in result.doubts:

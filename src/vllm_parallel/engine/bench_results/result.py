@@ -47,6 +47,7 @@ class BenchResult:
     outcome: Outcome
     doubts: tuple[str, ...]
     notes: tuple[str, ...]
+    start: int | None = None  # which start of the server answered, where the metadata say it
 
     @property
     def comparable(self) -> bool:
@@ -87,6 +88,7 @@ class BenchResult:
             load=load,
             outcome=outcome,
             doubts=tuple(doubts(load, outcome)),
+            start=fields.said(("start", "server_start")),
             notes=tuple(fields.notes),
         )
 

@@ -1,0 +1,27 @@
+"""MkDocs hook: the site is not built with a measured run that does not agree with itself."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+
+
+def on_pre_build(config: MkDocsConfig) -> None:
+    """Check every run under `results/`; what is wrong with each is said at once."""
+    # The package is loaded anew for every build.
+    runs = importlib.import_module("vllm_parallel.runs")
+    errors = importlib.import_module("vllm_parallel.errors")
+    found = []
+    for folder in runs.run_folders(Path(config.config_file_path).parent / "results"):
+        try:
+            check = runs.Check.of(folder)
+        except errors.ParseError as error:
+            found.append(str(error))
+            continue
+        wrong = [one for one in check.findings if one.sort is not runs.Sort.REMARK]
+        found += [f"results/{folder.name}: {one}" for one in wrong]
+    if found:
+        raise PluginError("\n".join(found))

@@ -1,0 +1,99 @@
+"""A comparison as a table for pages: a row a layout and concurrency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from vllm_parallel.compare import Cell as Trials
+from vllm_parallel.compare import Findings, Level, Metric, Standing
+from vllm_parallel.provenance import Provenance
+from vllm_parallel.render.html import Cell, table
+from vllm_parallel.render.record import figure, spread
+
+MEASURED: Final = Provenance.MEASURED
+UNKNOWN: Final = "–"
+BESIDE: Final = (Metric.TTFT_MS, Metric.TPOT_MS)
+
+
+def comparison_table(found: Findings, *, caption: str) -> str:
+    """Every layout at every concurrency, beside the baseline."""
+    metric = found.comparison.terms.metric
+    head = (
+        "concurrency", "layout", "trials", metric.unit, "ratio", "interval", "TTFT p50, ms",
+        "TPOT p50, ms", "preempted", "verdict",
+    )  # fmt: skip
+    rows = [row for level in found.comparison.levels for row in _rows(found, level)]
+    return table(head, rows, caption=caption)
+
+
+def reasons(found: Findings) -> list[str]:
+    """Why verdicts are missing, and which trials were left out, a sentence each."""
+    where: dict[str, list[str]] = {}
+    for level in found.comparison.levels:
+        for said in _said(level):
+            where.setdefault(said, []).append(_width(level))
+    return [f"{said}, at concurrency {', '.join(widths)}" for said, widths in where.items()]
+
+
+def _said(level: Level) -> Iterator[str]:
+    for standing in level.standings:
+        label, scarce = standing.pair.cell.label, standing.pair.scarcity
+        if not standing.comparable:
+            yield f"{label} is not comparable: {standing.reason}"
+        elif scarce is not None:
+            yield f"{label} is inconclusive: {scarce}"
+    for cell in level.cells:
+        for out in cell.left_out:
+            yield f"a trial of {cell.label} is left out: {out.reason}"
+
+
+def _width(level: Level) -> str:
+    return "any" if level.concurrency is None else str(level.concurrency)
+
+
+def _rows(found: Findings, level: Level) -> Iterator[list[Cell]]:
+    standings = {one.pair.cell.label: one for one in level.standings}
+    for cell in level.cells:
+        standing = standings.get(cell.label)
+        number = found.pressure.cells.get((cell.label, level.concurrency))
+        yield [
+            Cell(_width(level)),
+            Cell(cell.label),
+            Cell(_trials(cell)),
+            _measured(spread(cell.spread(found.comparison.terms.metric))),
+            *_ratio(standing),
+            *(_measured(_median(cell, metric)) for metric in BESIDE),
+            _measured(None if number is None else str(number)),
+            Cell(_verdict(standing)),
+        ]
+
+
+def _trials(cell: Trials) -> str:
+    count = str(len(cell.trials))
+    return count if cell.start_count == 1 else f"{count}, {cell.start_count} starts"
+
+
+def _ratio(standing: Standing | None) -> Iterator[Cell]:
+    if standing is None or standing.ratio is None:
+        yield from (Cell("1" if standing is None else UNKNOWN), Cell(UNKNOWN))
+        return
+    ratio = standing.ratio
+    yield Cell(f"{ratio.value:.2f}", MEASURED)
+    bounds = ratio.low is not None and ratio.high is not None
+    yield Cell(f"{ratio.low:.2f}–{ratio.high:.2f}", MEASURED) if bounds else Cell(UNKNOWN)
+
+
+def _verdict(standing: Standing | None) -> str:
+    if standing is None:
+        return "baseline"
+    return str(standing.verdict) if standing.comparable else "not comparable"
+
+
+def _median(cell: Trials, metric: Metric) -> str | None:
+    found = cell.spread(metric)
+    return None if found is None else figure(found.median)
+
+
+def _measured(text: str | None) -> Cell:
+    return Cell(UNKNOWN) if text is None else Cell(text, MEASURED)

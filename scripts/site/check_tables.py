@@ -23,7 +23,7 @@ def expected() -> str:
         _row("at least", [_available(one)[0] for one in guide_layouts], assumed=True),
         _row("at most", [_available(one)[2] for one in guide_layouts], assumed=True),
         _row("GPU KV cache size", [_lines(one.engines) for one in guide_layouts]),
-        _row("tokens", [whole(one.pool_tokens) for one in guide_layouts], assumed=True),
+        _row("tokens", [whole(one.tokens) for one in guide_layouts], assumed=True),
         _row("Maximum concurrency", [one.concurrency for one in guide_layouts], assumed=True),
         _row("at least", [_concurrency(one)[0] for one in guide_layouts], assumed=True),
         _row("at most", [_concurrency(one)[1] for one in guide_layouts], assumed=True),

@@ -17,8 +17,9 @@ import launch_figures
 from accuracy_tables import exact_cases, judged_rows
 from claims import count
 from counts import recorded
+from figure import assumed, measured
 from group_tables import count as group_count
-from guided import GPU, MODEL, SETTINGS, tp4dp2, tp4pp2, tp8
+from guided import GPU, MODEL, RESTS, SETTINGS, tp4dp2, tp4pp2, tp8
 from rate_tables import provenance_counts, ridge_tokens
 from speed_tables import judged_points, worst
 from vllm_parallel import (
@@ -38,6 +39,7 @@ from vllm_parallel.verdict import MEMORY_RULES
 from vllm_parallel.weight import VOCABULARY_MULTIPLE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+GPU_SEEN: Final = "public logs that the catalog of GPUs names"
 SPREAD: Final = 0.20  # a price of this release may be off by so much, either way
 
 
@@ -104,18 +106,20 @@ settings = SETTINGS
 vocabulary_multiple = VOCABULARY_MULTIPLE
 claim_count = count()
 allocator_block = size(ALLOCATOR_BLOCK)
-overhead = gib(tp8.overhead.likely, 1)
-overhead_range = to(*(gib(end, 1) for end in (tp8.overhead.least, tp8.overhead.most)))
+overhead = assumed(gib(tp8.overhead.likely, 1), RESTS)
+overhead_range = assumed(
+    to(*(gib(end, 1) for end in (tp8.overhead.least, tp8.overhead.most))), RESTS
+)
 standing = f"computed, no {'.'.join(RELEASE.split('.')[:2])} GPU launch behind it"
 source_overhead = estimate["OVERHEAD_GIB"]
-runtime_memory = gib(GPU.runtime_memory_bytes)
-smi_memory = gib(GPU.smi_memory_bytes or 0)
+runtime_memory = measured(gib(GPU.runtime_memory_bytes), GPU_SEEN)
+smi_memory = measured(gib(GPU.smi_memory_bytes or 0), GPU_SEEN)
 weights_apart = size(
     tp8.budget.ledger.terms[0].bytes - tp4pp2.budget.ledger.terms[0].bytes,
 )
 norms = size(MODEL.hidden * MODEL.dtype.bytes)
 norm_count = 2 * MODEL.layers + 1
-dp_share = 1 - tp4dp2.service_tokens / tp8.service_tokens
+dp_share = assumed(1 - tp4dp2.service_tokens / tp8.service_tokens, RESTS)
 extra_weights = gib(tp4dp2.budget.ledger.terms[0].bytes - tp8.budget.ledger.terms[0].bytes)
 source_total = estimate["GPU_GIB"]
 source_weights = gib(round(estimate["WEIGHT_GIB"] * GIB))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from figure import Figure, assumed
 from vllm_parallel import (
     Budget,
     Cluster,
@@ -18,7 +19,7 @@ from vllm_parallel import (
 )
 from vllm_parallel.ledger import budgets_on
 from vllm_parallel.render.numbers import gib, size, times
-from vllm_parallel.term import Span
+from vllm_parallel.term import RELEASE, Span
 
 MODEL: Final = load_model("llama-3.1-70b")
 GPU: Final = load_gpu("h100-80gb")
@@ -29,6 +30,7 @@ SETTINGS: Final = Settings(
     gpu_memory_utilization=0.90,
     prefix_caching=False,
 )
+RESTS: Final = f"the overhead, computed by parts; no launch of {RELEASE} stands behind it"
 SEQUENCES: Final = 128  # --max-num-seqs of the whole service
 INPUT, OUTPUT = 2048, 256  # tokens of each request of the guide's load
 
@@ -60,11 +62,6 @@ class Guide:
         return self.budget.ledger.overhead
 
     @property
-    def overhead_likely(self) -> str:
-        """The likely overhead."""
-        return gib(self.overhead.likely)
-
-    @property
     def weights(self) -> str:
         """Weights of a rank."""
         return gib(self.budget.ledger.terms[0].bytes)
@@ -91,7 +88,12 @@ class Guide:
         return self.cache.layers(0)
 
     @property
-    def pool_tokens(self) -> int:
+    def pool_tokens(self) -> Figure:
+        """Tokens in one pool, to be quoted."""
+        return assumed(self.tokens, RESTS)
+
+    @property
+    def tokens(self) -> int:
         """Tokens in one pool."""
         capacity = self.verdict.capacity
         return 0 if capacity is None else capacity.pool.tokens

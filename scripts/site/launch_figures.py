@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from figure import measured
 from guided import GPU, INPUT, MODEL, OUTPUT, SEQUENCES
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Shard, load_model
 from vllm_parallel.ledger import budgets_on
@@ -27,5 +28,8 @@ big_download = billions(Deployment(model=BIG, layout=Layout()))
 big_weights = gib(max(budget.ledger.terms[0].bytes for budget in budgets_on(TWO_NODES, GPU)))
 big_ranks = TWO_NODES.layout.ranks
 default_utilization = Settings().gpu_memory_utilization
-totals_apart = gib((GPU.smi_memory_bytes or 0) - GPU.runtime_memory_bytes)
+totals_apart = measured(
+    gib((GPU.smi_memory_bytes or 0) - GPU.runtime_memory_bytes),
+    "public logs that the catalog of GPUs names",
+)
 input_tokens, output_tokens = INPUT, OUTPUT

@@ -37,12 +37,12 @@ def two_ledgers(guide: Guide) -> str:
     ]
     rows = [_line(name, theirs, mine) for name, theirs, mine in lines]
     tokens = source["tokens_per_pool"](layout.tp, layout.pp) // 16 * 16
-    more = guide.pool_tokens - tokens
+    more = guide.tokens - tokens
     rows.append(
         [
             Cell("tokens in a pool, whole blocks"),
             Cell(whole(tokens), ASSUMED),
-            Cell(whole(guide.pool_tokens), ASSUMED),
+            Cell(whole(guide.tokens), ASSUMED),
             Cell(f"{more:+,}".replace("-", "−"), COMPUTED),
         ]
     )

@@ -24,6 +24,10 @@ curl -s http://127.0.0.1:8000/metrics > "$RUN/tp8-before.prom"
 curl -s http://127.0.0.1:8000/metrics > "$RUN/tp8-after.prom"
 # --8<-- [end:around]
 
+# --8<-- [start:difference]
+vllm-parallel metrics "$RUN/tp8-before.prom" "$RUN/tp8-after.prom"
+# --8<-- [end:difference]
+
 # --8<-- [start:smi]
 nvidia-smi --query-gpu=index,memory.used,memory.total --format=csv
 # --8<-- [end:smi]

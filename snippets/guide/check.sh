@@ -8,6 +8,10 @@ grep -E 'Model loading took|Available KV cache memory|KV cache size|unevenly' \
     "$RUN/tp8-serve.log"
 # --8<-- [end:lines]
 
+# --8<-- [start:log]
+vllm-parallel log --gpu h100-80gb --topo "$RUN/topo.txt" "$RUN/tp8-serve.log"
+# --8<-- [end:log]
+
 # --8<-- [start:metrics]
 curl -s http://127.0.0.1:8000/metrics | grep -E \
     '^vllm:(kv_cache_usage_perc|num_requests_running|num_requests_waiting|num_preemptions_total)'
@@ -15,7 +19,7 @@ curl -s http://127.0.0.1:8000/metrics | grep -E \
 
 # --8<-- [start:pool]
 curl -s http://127.0.0.1:8000/metrics | grep '^vllm:cache_config_info' |
-    grep -oE '(engine|num_gpu_blocks|block_size|kv_cache_size_tokens)="[^"]*"'
+    grep -oE '[{,](engine|block_size|num_gpu_blocks|kv_cache_size_tokens)="[^"]*"'
 # --8<-- [end:pool]
 
 # --8<-- [start:around]

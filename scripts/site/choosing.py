@@ -171,5 +171,5 @@ def _held(what: str, figure: Callable[[Capacity], int]) -> list[Cell]:
 
 qwen = fit("qwen3-32b", "h100-80gb")
 qwen_tokens = assumed(qwen.tokens, OVERHEAD)
-full_requests = assumed(guide(LAYOUTS[0]).pool_tokens / LENGTH, OVERHEAD)
+full_requests = assumed(guide(LAYOUTS[0]).tokens / LENGTH, OVERHEAD)
 default_utilization = Settings().gpu_memory_utilization

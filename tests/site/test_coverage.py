@@ -17,7 +17,7 @@ from tests.site.faults import refused
 
 SHARED: Final = Path(os.environ.get("VLLM_PARALLEL_SHARED", ROOT.parent / "shared"))
 SEEDS: Final = SHARED / "seeds"
-OPEN: Final = ("guide", "chapter")  # sources whose entries are still being written
+OPEN: Final = ("chapter",)  # sources whose entries are still being written
 
 
 def item(**changes: str) -> str:

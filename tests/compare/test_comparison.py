@@ -73,6 +73,8 @@ def test_not_comparable(others: list[BenchResult], says: str) -> None:
 
 
 def test_a_token_more_or_less_is_the_same_load() -> None:
+    short = trials("tp1", [100.0, 101.0, 99.0], tokens=8.0)
+    assert only(*short, *trials("tp2", [200.0, 202.0, 199.0], tokens=9.0)).comparable
     assert only(*BASE, *trials("tp2", [200.0, 202.0, 199.0], tokens=129.0)).comparable
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from vllm_parallel.engine.bench_results import BenchResult
 from vllm_parallel.frozen import dataclass
 
-SLACK: Final = 0.01  # tokens of a request: a tokenizer adds or drops one, a stop comes early
+SLACK: Final = 0.01  # of the tokens of a request, and one: a tokenizer adds the first of a text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Asked:
         )
 
     def same(self, other: Asked) -> bool:
-        """Whether both ask the same, tokens to a hundredth.
+        """Whether both ask the same, tokens to a hundredth or to one.
 
         >>> Asked(prompts=8, input_tokens=100.0).same(Asked(prompts=8, input_tokens=100.4))
         True
@@ -89,7 +89,7 @@ def distinct(loads: Iterable[Asked]) -> list[Asked]:
 def _near(mine: float | None, yours: float | None) -> bool:
     if mine is None or yours is None:
         return mine is yours
-    return abs(mine - yours) <= SLACK * max(mine, yours)
+    return abs(mine - yours) <= max(1, SLACK * max(mine, yours))
 
 
 def _mean(tokens: float | None) -> str:

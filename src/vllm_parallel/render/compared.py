@@ -9,6 +9,7 @@ from vllm_parallel.compare import Cell as Trials
 from vllm_parallel.compare import Findings, Level, Metric, Standing
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, table
+from vllm_parallel.render.numbers import bounds
 from vllm_parallel.render.record import figure, spread
 
 MEASURED: Final = Provenance.MEASURED
@@ -80,8 +81,10 @@ def _ratio(standing: Standing | None) -> Iterator[Cell]:
         return
     ratio = standing.ratio
     yield Cell(f"{ratio.value:.2f}", MEASURED)
-    bounds = ratio.low is not None and ratio.high is not None
-    yield Cell(f"{ratio.low:.2f}–{ratio.high:.2f}", MEASURED) if bounds else Cell(UNKNOWN)
+    if ratio.low is None or ratio.high is None:
+        yield Cell(UNKNOWN)
+    else:
+        yield Cell(bounds(ratio.low, ratio.high), MEASURED)
 
 
 def _verdict(standing: Standing | None) -> str:

@@ -47,6 +47,23 @@ def times(factor: float) -> str:
     return f"{factor:,.2f}×"
 
 
+def bounds(low: float, high: float) -> str:
+    """The ends of an interval around a ratio, with digits enough to show which side of 1 they are.
+
+    >>> bounds(0.912, 1.0832), bounds(0.9991, 1.4), bounds(1.00002, 1.8)
+    ('0.91–1.08', '0.999–1.40', '1.00002–1.80')
+    """
+    return to(*(_beside_one(end) for end in (low, high)))
+
+
+def _beside_one(value: float) -> str:
+    for places in range(2, 7):
+        text = f"{value:.{places}f}"
+        if float(text) != 1:
+            break
+    return text
+
+
 def to(least: str, most: str) -> str:
     """A range, from least to most.
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from vllm_parallel.compare import Cell, Findings, Level, Metric, Ratio, Standing
 from vllm_parallel.errors import on_one_line
-from vllm_parallel.render.numbers import counted, to, whole
+from vllm_parallel.render.numbers import bounds, counted, to, whole
 from vllm_parallel.render.record import figure
 from vllm_parallel.render.text import table
 from vllm_parallel.symptoms import SYMPTOM
@@ -77,7 +77,7 @@ def _ratio(standing: Standing | None) -> Sequence[str]:
         return UNKNOWN, UNKNOWN
     ends = UNKNOWN
     if ratio.low is not None and ratio.high is not None:
-        ends = f"{ratio.low:.2f}–{ratio.high:.2f}"
+        ends = bounds(ratio.low, ratio.high)
     return f"{ratio.value:.2f}", ends
 
 

@@ -12,7 +12,7 @@ from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.runs.finding import Finding, Sort
 from vllm_parallel.runs.run import Run, RunLayout
 
-SLACK: Final = 0.01  # tokens of a request: a tokenizer adds or drops one
+SLACK: Final = 0.01  # of the tokens of a request, and one: a tokenizer adds the first of a text
 
 
 def read_results(folder: Path, run: Run) -> tuple[dict[str, BenchResult], list[Finding]]:
@@ -79,7 +79,11 @@ def _asked(run: Run, concurrency: int, result: BenchResult) -> Iterator[str]:
         ("input", said.input_tokens, load.input_tokens),
         ("output", said.output_tokens, load.output_tokens),
     ):
-        if completed and total is not None and abs(total / completed - wanted) > SLACK * wanted:
+        if (
+            completed
+            and total is not None
+            and abs(total / completed - wanted) > max(1, SLACK * wanted)
+        ):
             yield f"has {total / completed:,.1f} {what} tokens a request, run.toml {wanted:,}"
 
 

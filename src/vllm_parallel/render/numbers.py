@@ -57,11 +57,8 @@ def bounds(low: float, high: float) -> str:
 
 
 def _beside_one(value: float) -> str:
-    for places in range(2, 7):
-        text = f"{value:.{places}f}"
-        if float(text) != 1:
-            break
-    return text
+    texts = (f"{value:.{places}f}" for places in range(2, 7))
+    return next((text for text in texts if float(text) != 1), f"{value:.2f}")
 
 
 def to(least: str, most: str) -> str:

@@ -94,7 +94,7 @@ def _median(cell: Cell, metric: Metric) -> str:
 
 def _remarks(level: Level) -> Iterator[str]:
     for standing in level.standings:
-        if standing.reason:
+        if not standing.comparable or standing.pair.scarcity:  # else the interval says it
             yield f"{standing.pair.cell.label}: {standing.reason}"
     for cell in level.cells:
         for out in cell.left_out:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import re
 import runpy
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lists import of_lists, of_metrics, of_readings
 from on_site import ShownCommand, launches, shown_commands
 from served import Served, pool_line, serve
 from vllm_parallel.answers import answer
@@ -135,20 +135,11 @@ def of_server(served: Served) -> Iterator[str]:
         mine = (capacity["tokens"], 2048, round(capacity["max_concurrency"], 2))
         if printed != mine:
             yield f"the log prints {printed}, the package says {mine}"
-    for name in quoted_metrics():
-        if name not in served.metrics:
-            yield f"/metrics has no {name}, which a page quotes"
+    yield from of_metrics(served)
+    yield from of_readings(served)
     for field in BENCH_FIELDS:
         if field not in served.bench:
             yield f"the benchmark's result has no {field!r}"
-
-
-def quoted_metrics() -> list[str]:
-    """The metrics of vLLM that pages name."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    pages += sorted((ROOT / "scripts" / "site").glob("*.toml"))
-    names = {name for page in pages for name in re.findall(r"vllm:\w+", page.read_text("utf-8"))}
-    return sorted(names | {"vllm:num_preemptions_total", "vllm:kv_cache_usage_perc"})
 
 
 def main() -> int:
@@ -166,6 +157,9 @@ def main() -> int:
     print(f"seed {given.seed}, {given.sample} recorded answers of each kind")
     found = list(sampled(python, random.Random(given.seed), given.sample))
     print(f"recorded answers: {len(found)} differences", flush=True)
+    failures += found
+    found = list(of_lists(python))
+    print(f"metrics and result fields: {len(found)} differences", flush=True)
     failures += found
     if not given.no_server:
         with tempfile.TemporaryDirectory() as folder:

@@ -2,8 +2,8 @@
 
     python scripts/engine/record.py [--version 0.31.0] [--sample 1500] [--only builds]
 
-Answers of the release that the site is about go to tests/oracle/recorded/, its options to
-src/vllm_parallel/engine/flags.json; another release's, and any sample, to build/record/<version>/.
+Answers of the release that the site is about go to tests/oracle/recorded/, its options and
+metrics to src/vllm_parallel/engine/; another release's, and any sample, to build/record/<version>/.
 Installs the engine if need be. The questions are the same in every run, so are the files. Needs
 half an hour; nothing of the package is imported, so nothing of it can colour the answers.
 
@@ -42,7 +42,9 @@ Row = dict[str, Any]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TARGET = ROOT / "tests" / "oracle" / "recorded"
-FLAGS = ROOT / "src" / "vllm_parallel" / "engine" / "flags.json"
+ENGINE = ROOT / "src" / "vllm_parallel" / "engine"
+FLAGS = ENGINE / "flags.json"
+METRICS = ENGINE / "metrics" / "registered.json"
 OTHERS = ROOT / "build" / "record"
 SHELVES = (
     ROOT / "src" / "vllm_parallel" / "catalog" / "models",
@@ -58,7 +60,11 @@ WIDE_HEADS = 2_882_880  # and by 32 and 64
 BUILDS_IN_SAMPLE = 7  # one for so many verdicts, as it takes so much longer
 
 
-FILES = ("flags", "verdicts", "builds", "groups", "wide_groups", "deployed_builds")
+FILES = (
+    "flags", "metrics", "bench_fields", "verdicts", "builds", "groups", "wide_groups",
+    "deployed_builds",
+)  # fmt: skip
+OF_ONE_RELEASE = {"metrics", "bench_fields"}  # their scripts know where this release has them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +89,7 @@ class Record:
         given = parser.parse_args(words)
         is_contract = given.version == RELEASE and given.sample is None
         target = given.out or (TARGET if is_contract else OTHERS / given.version)
-        files = frozenset(given.only or FILES)
+        files = frozenset(given.only or (FILES if is_contract else set(FILES) - OF_ONE_RELEASE))
         target = target.absolute()
         return cls(release=given.version, sample=given.sample, target=target, files=files)
 
@@ -182,11 +188,12 @@ def condensed(answer: Row) -> Row:
     }
 
 
-def record_flags(python: str, record: Record) -> None:
-    """Writes the options of vLLM's commands."""
-    # The contract's table lies in the package, whose wheel has to carry it.
-    target = FLAGS if record.is_contract else record.target / "flags.json"
-    command = [python, str(HERE / "flags.py")]
+def record_list(python: str, record: Record, script: str) -> None:
+    """Writes what a script finds in vLLM: the options of its commands, its metrics, its fields."""
+    # The contract's tables lie in the package, whose wheel has to carry them.
+    theirs = {"flags": FLAGS, "metrics": METRICS} if record.is_contract else {}
+    target = theirs.get(script, record.target / f"{script}.json")
+    command = [python, str(HERE / f"{script}.py")]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
     target.write_text(done.stdout, "utf-8")
     print(f"{target.name}: vLLM {record.release}", file=sys.stderr, flush=True)
@@ -227,8 +234,9 @@ def main() -> None:
     record = Record.of(sys.argv[1:], os.environ)
     record.target.mkdir(parents=True, exist_ok=True)
     python = engine(record.release)
-    if "flags" in record.files:
-        record_flags(python, record)
+    for script in ("flags", "metrics", "bench_fields"):
+        if script in record.files:
+            record_list(python, record, script)
     if record.files & {"verdicts", "builds", "groups", "wide_groups"}:
         record_answers(python, record)
     if "deployed_builds" in record.files:

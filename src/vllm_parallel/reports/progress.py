@@ -13,6 +13,7 @@ from vllm_parallel.errors import on_one_line
 
 SILENT: Final = 1.0  # seconds; what is done sooner needs no progress
 OFTEN: Final = 0.2  # seconds between lines
+LONGEST: Final = 40  # letters of a name, so that the line fits
 MIB: Final = 2**20
 CLEAR: Final = "\r\x1b[K"
 
@@ -33,7 +34,9 @@ class Progress:
     def follow(self, path: Path) -> Watch:
         """What a reader tells the bytes that it has read of a file."""
         self.files += 1
-        name, done = on_one_line(path.name)[:40], 0
+        name, done = on_one_line(path.name)[:LONGEST], 0
+        size = path.stat().st_size if self.watched and path.is_file() else 0
+        whole = f" of {size / MIB:,.1f}" if size else ""
 
         def read(count: int) -> None:
             nonlocal done
@@ -41,8 +44,8 @@ class Progress:
             if self.watched and time.monotonic() > self.shown + OFTEN:
                 self.shown = time.monotonic()
                 self.written = True
-                where = f"file {self.files}, {name}"
-                sys.stderr.write(f"{CLEAR}reading {where}: {done / MIB:,.1f} MiB")
+                far = f"{done / MIB:,.1f}{whole} MiB"
+                sys.stderr.write(f"{CLEAR}reading file {self.files}, {name}: {far}")
                 sys.stderr.flush()
 
         return read

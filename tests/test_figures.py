@@ -15,6 +15,8 @@ from vllm_parallel.collectives.batch import EngineBatch, pcp_tokens
 from vllm_parallel.render.chunks import ChunkPairs, chunk_diagram
 from vllm_parallel.render.dealt_experts import DealtExperts, expert_diagram
 from vllm_parallel.render.heads import HeadSplit, head_diagram
+from vllm_parallel.render.interleave import Dealing
+from vllm_parallel.render.interleave import diagram as interleave_diagram
 from vllm_parallel.render.stages import Stages, stage_diagram
 
 GOLDEN: Final = Path(__file__).with_name("fixtures") / "figures"
@@ -34,6 +36,7 @@ PICTURES: Final[dict[str, Callable[[str], str]]] = {
     "heads": lambda ident: head_diagram(HeadSplit(heads=64, kv_heads=4, tp=8), ident),
     "dealt-heads": lambda ident: head_diagram(HeadSplit(heads=64, kv_heads=4, tp=8, dcp=2), ident),
     "latent": lambda ident: head_diagram(HeadSplit(heads=128, kv_heads=1, tp=8, dcp=8), ident),
+    "interleave": lambda ident: interleave_diagram(Dealing(ranks=2, tokens=8, run=4), ident),
     "several-heads": lambda ident: head_diagram(HeadSplit(heads=64, kv_heads=8, tp=2), ident),
 }
 EMS: Final = 0.56  # of a sans-serif's letters and digits, on average

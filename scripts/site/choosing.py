@@ -58,13 +58,6 @@ class Fit:
         return self.capacity.pool.tokens
 
     @property
-    def step(self) -> str:
-        """Which step of the ladder it is."""
-        if self.nodes > 1:
-            return f"{self.nodes} nodes"
-        return "one GPU" if self.layout.tp == 1 else "one node"
-
-    @property
     def advice(self) -> str:
         """The layout to try first, on the whole of the nodes."""
         model, tp = load_model(self.model), self.layout.tp
@@ -75,11 +68,11 @@ class Fit:
         elif tp == PER_NODE:
             text = f"tp{tp}"
         else:
-            text = f"tp{tp} dp{PER_NODE // tp}, beside tp{PER_NODE}"
-        if model.is_latent:
-            text += f"; copies of the cache: -dcp {tp}"
+            text = f"tp{tp} dp{PER_NODE // tp} or tp{PER_NODE}"
+        if model.is_latent and tp > 1:
+            text += f", with -dcp {tp}"
         if model.is_moe and self.nodes == 1:
-            text += "; with and without -ep"
+            text += ", with and without -ep"
         return text
 
 
@@ -113,14 +106,13 @@ def fits() -> str:
         one = fit(name, gpu)
         rows.append(
             [
-                Cell(f"{SHORT.get(name, name)} on {load_gpu(gpu).label}"),
+                Cell(f"{SHORT.get(name, name)}, {load_gpu(gpu).label.split()[0]}"),
                 computed(str(one.layout)),
                 Cell(whole(one.tokens), Provenance.ASSUMED),
-                Cell(one.step),
                 Cell(one.advice),
             ]
         )
-    head = ("model, as published", "fits first with", "tokens", "rung", "try first")
+    head = ("model, as published", "fits first with", "tokens of a pool", "try first")
     caption = (
         f"The fewest ranks whose pool holds {REQUESTS} requests of {whole(LENGTH)} tokens: tp 1, "
         "2, 4, 8, then a stage for each node. Computed; tokens rest on an assumed overhead."

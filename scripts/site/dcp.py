@@ -46,6 +46,9 @@ NAMES: Final = {
     "qwen3-235b-a22b": "Qwen3-235B-A22B",
     "deepseek-r1": "DeepSeek-R1",
     "kimi-k2": "Kimi-K2",
+    "llama-3.1-8b": "Llama-3.1-8B",
+    "llama-3.1-405b": "Llama-3.1-405B",
+    "qwen3-32b": "Qwen3-32B",
 }
 RULE_MODELS: Final = (  # name, whom it binds, an example on the page
     ("tp-divides-by-dcp", "all, without PCP"),
@@ -199,7 +202,7 @@ def dealt() -> str:
     dealing = Dealing(ranks=qwen_copies, tokens=8, run=4)
     title = (
         f"{NAMES[QWEN]}, tp {RANKS}: eight tokens of KV head 0. "
-        "Letters name the DCP rank of a token, dashes a place that becomes free"
+        "A letter names the only rank that holds a token; dashed places become free"
     )
     return _figure(diagram(dealing, "interleave"), title)
 
@@ -256,10 +259,10 @@ def documented() -> str:
                     computed("" if dcp == 1 else f"{leaving} of {len(groups)}"),
                 ]
             )
-    head = ("model", "layout", "KV heads", "copies", "tokens", "gain", "groups that leave a node")
+    head = ("model", "layout", "heads", "copies", "tokens", "gain", "leave")
     caption = (
-        "On H200, one node or two. Copies of a KV head's tokens that are left, KV tokens of the "
-        "pool, and DCP groups that leave a node. Computed; tokens rest on an assumed overhead."
+        "On H200, one node or two: KV heads, copies of each that are left, KV tokens of the pool, "
+        "their gain, DCP groups that leave a node. Computed; tokens rest on an assumed overhead."
     )
     return table(head, rows, caption=caption)
 
@@ -267,8 +270,7 @@ def documented() -> str:
 def pools() -> str:
     """What the pool becomes, on H100 and on H200."""
     launches = [one for gpu in GPUS for one in pair(gpu)]
-    ranks = {gpu: load_gpu(gpu).label for gpu in GPUS}
-    names = [f"{one.deployment.layout}, {ranks[gpu]}" for gpu in GPUS for one in pair(gpu)]
+    names = [_launch(gpu, one) for gpu in GPUS for one in pair(gpu)]
     rows = [
         [Cell("weights of a rank"), *(computed(one.weights) for one in launches)],
         _assumed("left for KV on a rank", [one.left for one in launches]),
@@ -276,20 +278,27 @@ def pools() -> str:
         [Cell("tokens of a block"), *(computed(str(one.block_tokens)) for one in launches)],
         _assumed("tokens of the pool", [whole(one.tokens) for one in launches]),
         _assumed(
-            f"requests of {whole(LONG.max_model_len or 0)} tokens",
+            f"requests of {whole(LONG.max_model_len or 0)}",
             [times(one.full_requests) for one in launches],
         ),
         _assumed(
-            f"requests of {whole(request_tokens)} tokens at once",
+            f"requests of {whole(request_tokens)}",
             [whole(one.requests(request_tokens)) for one in launches],
         ),
     ]
     caption = (
-        f"{NAMES[QWEN]} in BF16 on eight GPUs, --max-model-len {LONG.max_model_len}, "
-        f"--gpu-memory-utilization {LONG.gpu_memory_utilization}. Computed; italic figures rest "
-        "on an assumed overhead."
+        f"{NAMES[QWEN]} in BF16, tp {RANKS}, --max-model-len {LONG.max_model_len}, "
+        f"--gpu-memory-utilization {LONG.gpu_memory_utilization}; the last rows say how many "
+        "requests of so many tokens fit at once. Computed; italic figures rest on an assumed "
+        "overhead."
     )
     return table(("", *names), rows, caption=caption)
+
+
+def _launch(gpu: str, one: Held) -> str:
+    """A launch by its GPU's first word, and its dcp; all have the same tp."""
+    dcp = one.deployment.layout.dcp
+    return load_gpu(gpu).label.split()[0] + (f", dcp {dcp}" if dcp > 1 else "")
 
 
 def _assumed(name: str, figures: list[str]) -> list[Cell]:
@@ -303,9 +312,9 @@ def binds() -> str:
         for one in pair(gpu):
             fits = one.requests(request_tokens)
             cells = ["fits" if width <= fits else f"{width - fits} wait" for width in CONCURRENCY]
-            name = f"{one.deployment.layout}, {load_gpu(gpu).label}"
+            name = _launch(gpu, one)
             rows.append([Cell(name), *(Cell(text, Provenance.ASSUMED) for text in cells)])
-    head = ("", *(f"concurrency {width}" for width in CONCURRENCY))
+    head = ("concurrency", *map(str, CONCURRENCY))
     caption = (
         f"Requests of {whole(INPUT)} tokens in and {whole(OUTPUT)} out that find no room at their "
         "full length; before, some are admitted and preempted later. Computed."

@@ -17,6 +17,8 @@ vllm-parallel metrics before.prom after.prom
 # --8<-- [end:metrics]
 
 # --8<-- [start:candidates]
-vllm-parallel layouts qwen3-32b --gpus 8 --gpu h100-80gb --max-model-len 8192 --goal tpot
-vllm-parallel layouts qwen3-32b --gpus 8 --gpu h100-80gb --max-model-len 8192 --goal throughput
+vllm-parallel layouts qwen3-32b --gpus 8 --gpu h100-80gb --max-model-len 8192 \
+  --goal tpot
+vllm-parallel layouts qwen3-32b --gpus 8 --gpu h100-80gb --max-model-len 8192 \
+  --goal throughput
 # --8<-- [end:candidates]

@@ -10,8 +10,8 @@ from vllm_parallel.render.numbers import counted
 from vllm_parallel.render.placement import COLOURS, LETTERS
 from vllm_parallel.render.svg import Picture, element
 
-LEFT: Final = 60
-CELL: Final = 37
+LEFT: Final = 64
+CELL: Final = 36
 ROW: Final = 28
 HEAD: Final = 20
 MARGIN: Final = 4

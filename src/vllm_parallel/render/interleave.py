@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from vllm_parallel.frozen import dataclass
@@ -14,7 +13,7 @@ CELL: Final = 38
 ROW: Final = 30
 HEAD: Final = 26
 GAP: Final = 14
-LABEL: Final = 54
+LABEL: Final = 52
 MARGIN: Final = 8
 LETTERS: Final = "ABCDEFGH"
 
@@ -86,17 +85,16 @@ def _band(dealing: Dealing, band: Interleave, top: int) -> list[str]:
         y = top + HEAD + rank * ROW
         parts.append(element("text", f"rank {rank}", x=LABEL - 8, y=y + 20, class_="rp-axis"))
         held = dealing.held(band, rank)
-        parts += [_cell(dealing, token, y, held) for token in range(dealing.tokens)]
+        parts += [_cell(band, token, y, token in held) for token in range(dealing.tokens)]
     return parts
 
 
-def _cell(dealing: Dealing, token: int, y: int, held: Sequence[int]) -> str:
-    """A token by the colour and letter of its DCP rank, or the place that is free instead."""
-    x = LABEL + token * CELL
-    home = Interleave(width=dealing.ranks).holder(token)
-    kind = f"rp-cell rp-g{home}" if token in held else "rp-free"
+def _cell(band: Interleave, token: int, y: int, held: bool) -> str:  # drawn or not
+    """A token by the colour and letter of the only rank that holds it, or a place that is free."""
+    x, home = LABEL + token * CELL, band.holder(token)
+    kind = "rp-free" if not held else "rp-cell" if band.width == 1 else f"rp-cell rp-g{home}"
     cell = element("rect", x=x + 2, y=y + 2, width=CELL - 4, height=ROW - 4, rx=3, class_=kind)
-    if token not in held:
+    if not held:
         return cell
-    text = f"{LETTERS[home]}{token}"
+    text = str(token) if band.width == 1 else f"{LETTERS[home]}{token}"
     return cell + element("text", text, x=x + CELL // 2, y=y + 20, class_="rp-seat")

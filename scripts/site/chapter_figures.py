@@ -83,8 +83,6 @@ dealt_most = whole(longest_share(tables.CONTEXT, 8, 1))
 dealt_wide = whole(longest_share(tables.CONTEXT, 8, 64))
 block = KvCache.of(tables.dealt(1)).block_size
 block_dcp8 = block * 8
-pool_dcp1 = whole(tables.pool(tables.dealt(1)).tokens)
-pool_dcp8 = whole(tables.pool(tables.dealt(8)).tokens)
 gqa_heads = tables.QWEN.kv_heads
 gqa_dcp = runs([n for n in admitted(tables.QWEN, Axis.DCP, beside=Layout(tp=8), up_to=8) if n > 1])
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from vllm_parallel import Cluster, Deployment, Layout, all_groups, load_model, require
+from vllm_parallel import (
+    Cluster,
+    Deployment,
+    Layout,
+    Settings,
+    all_groups,
+    load_model,
+    require,
+)
 from vllm_parallel.render.markdown import table
 from vllm_parallel.render.placement import Placement, diagram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """One diagram: a layout, a model that vLLM starts so, and what to look at.
-
-    Without a model the layout is drawn with experts, whether or not the catalog can run it.
-    """
+    """One diagram: a layout, a model that vLLM starts so, and what to look at."""
 
     layout: Layout
-    model: str | None
+    model: str
     shows: str
+    settings: Settings = field(default_factory=Settings)
 
     @property
     def ident(self) -> str:
@@ -33,19 +39,15 @@ class Example:
         Raises:
             LayoutError: vLLM refuses the layout for the model.
         """
-        moe = True
-        if self.model is not None:
-            model = load_model(self.model, as_bf16=True)
-            require(Deployment(model=model, layout=self.layout))
-            moe = model.is_moe
-        return Placement(layout=self.layout, cluster=NODES, moe=moe)
+        model = load_model(self.model, as_bf16=True)
+        require(Deployment(model=model, layout=self.layout, settings=self.settings))
+        return Placement(layout=self.layout, cluster=NODES, moe=model.is_moe)
 
     @property
     def markdown(self) -> str:
         """Heading, sentence and picture."""
-        of = f", {self.model}" if self.model else ""
         return (
-            f"### {self.layout}{of} {{#{self.ident}}}\n\n{self.shows}\n\n"
+            f"### {self.layout}, {self.model} {{#{self.ident}}}\n\n{self.shows}\n\n"
             f'<figure class="placement" tabindex="0" role="group" aria-label="{self.layout}">'
             f"{diagram(self.placement, self.ident)}</figure>\n"
         )
@@ -83,10 +85,11 @@ EXAMPLES: Final = (
     ),
     Example(
         layout=Layout(tp=4, pcp=2, dcp=8, expert_parallel=True),
-        model=None,
+        model="deepseek-v3.2",
         shows="DCP over PCP × TP counts PCP fastest: the second rank of the group is rank 4, "
-        "not rank 1. vLLM runs PCP with DCP on sparse latent attention only (DeepSeek-V3.2, "
-        "GLM-5), which the catalog does not have yet.",
+        "not rank 1. vLLM runs PCP with DCP on sparse latent attention only, "
+        "with `--kv-cache-dtype fp8_ds_mla`.",
+        settings=Settings(kv_cache_dtype="fp8_ds_mla"),
     ),
     Example(
         layout=Layout(tp=8, pp=2),

@@ -60,11 +60,11 @@ def _entry(word: Word) -> str:
     return (
         f'<div class="entry" id="{word.ident}"><p><dfn>{escape(word.term)}</dfn>{others}'
         f'<a class="headerlink" href="#{word.ident}" title="Permanent link">¶</a></p>'
-        f"<p>{_inline(word.says)}{more}</p></div>"
+        f"<p>{inline(word.says)}{more}</p></div>"
     )
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """Words in braces link to their entries, words in backticks are code."""
     linked = re.sub(r"\{([^}|]+)(?:\|([^}]+))?\}", _link, escape(text))
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", linked)

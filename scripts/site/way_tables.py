@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Shard, load_gpu, load_model
-from vllm_parallel.collectives import Batch, EngineBatch, collectives
+from vllm_parallel.collectives import Batch, EngineBatch, Exchange, collectives
 from vllm_parallel.collectives.call import Caller
 from vllm_parallel.collectives.experts import Dispatch
 from vllm_parallel.kv import KvCache
@@ -33,6 +34,7 @@ LLAMA: Final = load_model("llama-3.1-70b")
 QWEN: Final = load_model("qwen3-235b-a22b")
 R1: Final = load_model("deepseek-r1")
 DCP_LENGTH: Final = 131_072
+AXES: Final = ("tp", "pp", "dp", "pcp", "dcp")
 
 
 def on(name: str, layout: Layout, gpu: str = "h100-80gb") -> Deployment:
@@ -51,7 +53,7 @@ def columns(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], capt
 
 def tensor_widths() -> str:
     """Llama-3.1-70B at every tp of up to two nodes."""
-    deployments = [on("llama-3.1-70b", Layout(tp=tp)) for tp in (1, 2, 4, 8, 16)]
+    deployments = [on("llama-3.1-70b", Layout(tp=tp)) for tp in (1, 4, 8, 16)]
     traffic = [Traffic.of(deployment, DECODE) for deployment in deployments]
     rows = [
         ("weights", [gib(Shard.of(d, 0).weight_bytes) for d in deployments]),
@@ -119,20 +121,23 @@ def pipelined() -> Deployment:
 def pipeline_calls() -> str:
     """What one rank of each stage of the pipeline calls in a decode step."""
     steps = collectives(pipelined(), DECODE)
-    keys = list(
-        dict.fromkeys((c.where, c.kind.value, c.group.value) for s in steps for c in s.calls)
-    )
-    found = [{(c.where, c.kind.value, c.group.value): c for c in s.calls} for s in steps]
-    rows = []
-    for where, kind, group in keys:
-        calls = [calls.get((where, kind, group)) for calls in found]
-        cells = [f"{call.count} × {size(call.bytes)}" if call else "none" for call in calls]
-        rows.append((f"{where}: {kind} over {group}", cells))
+    found = [_by_kind(step) for step in steps]
+    names = dict.fromkeys(name for calls in found for name in calls)
+    rows = [(name, [calls.get(name, "none") for calls in found]) for name in names]
     caption = (
         f"Qwen3-235B-A22B, {pipelined().layout}: calls of one rank in a step of {REQUESTS} decoded "
         "tokens, each with the bytes that it takes in. Computed."
     )
     return columns([f"stage {step.stage}" for step in steps], rows, caption)
+
+
+def _by_kind(step: Exchange) -> dict[str, str]:
+    """Calls of equal kind, group and size as one; logits apart."""
+    counts: Counter[tuple[str, int]] = Counter()
+    for call in step.calls:
+        logits = "logits, " if call.where == "logits" else ""
+        counts[f"{logits}{call.kind.value} over {call.group.value}", call.bytes] += call.count
+    return {name: f"{count} × {size(taken)}" for (name, taken), count in counts.items()}
 
 
 def replicas(name: str, tp: int = 4) -> str:
@@ -200,10 +205,10 @@ def whole_or_sliced() -> str:
     deployments = [on("qwen3-235b-a22b", layout) for layout in layouts]
     traffic = [Traffic.of(d, DECODE) for d in deployments]
     rows = [
-        ("experts of a layer", [_held(d) for d in deployments]),
+        ("experts", [_held(d) for d in deployments]),
         ("their weights", [gib(expert_bytes(d)) for d in deployments]),
         ("all weights", [gib(Shard.of(d, 0).weight_bytes) for d in deployments]),
-        ("tokens dispatched over", [_dispatched(d) for d in deployments]),
+        ("dispatch over", [_dispatched(d) for d in deployments]),
         ("calls in a step", [str(one.calls) for one in traffic]),
         ("bytes they take in", [size(one.bytes) for one in traffic]),
     ]
@@ -220,8 +225,8 @@ def _held(deployment: Deployment) -> str:
     if experts is None:
         return "none"
     if cut.local_experts is None:
-        return f"{experts.count}, 1/{cut.expert_slices} of each"
-    return f"{cut.local_experts} whole"
+        return f"1/{cut.expert_slices} of {experts.count}"
+    return f"{cut.local_experts} whole ones"
 
 
 def _dispatch(deployment: Deployment) -> Dispatch | None:
@@ -230,7 +235,7 @@ def _dispatch(deployment: Deployment) -> Dispatch | None:
 
 def _dispatched(deployment: Deployment) -> str:
     found = _dispatch(deployment)
-    return "nothing" if found is None else f"{found.group.value} ({whole(found.total)} tokens)"
+    return "nothing" if found is None else f"{found.group.value}, {whole(found.total)} tokens"
 
 
 def dispatch_groups() -> str:

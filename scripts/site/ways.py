@@ -82,11 +82,12 @@ def every_way() -> str:
         rows.append(_way_row(deployment))
     caption = (
         f"{EXAMPLE} in BF16 on H100 80GB, each way {WIDTH} wide and alone; the last needs tp to "
-        "take its ranks from. Exchanged: bytes that the calls of one rank take in, in a step that "
+        "take its ranks from. Weights and KV are of one rank; copies are the ranks that keep the "
+        "same KV. Decode and prefill: bytes that the calls of one rank take in, in a step that "
         f"decodes {DECODES} tokens in the whole service, and in one that computes {PROMPTS} "
         f"prompts of {whole(PROMPT)} tokens. Computed; tokens rest on an assumed overhead."
     )
-    head = ("layout", "weights of a rank", "KV of a token", "copies", "decode", "prefill", "tokens")
+    head = ("layout", "weights", "KV a token", "copies", "decode", "prefill", "tokens")
     return table(head, rows, caption=caption)
 
 

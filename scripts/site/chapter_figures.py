@@ -65,7 +65,8 @@ ranks_with_fewer = ep_width - DEALT.spare
 fullest = gib(tables.expert_bytes(QWEN_EP12, 0))
 emptiest = gib(tables.expert_bytes(QWEN_EP12, ep_width - 1))
 slice_adds = f"{tables.routed(QWEN_TP8).each.multiply_adds / 1e6:.1f}"
-whole_adds = f"{tables.routed(QWEN_TP8).each.multiply_adds * 8 / 1e6:.1f}"
+expert_slices = QWEN_TP8.layout.expert_width
+whole_adds = f"{tables.routed(QWEN_TP8).each.multiply_adds * expert_slices / 1e6:.1f}"
 top_k = tables.QWEN.experts.per_token if tables.QWEN.experts else 0
 
 # Context

@@ -10,6 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from vllm_parallel.render.cards import markup
+
 TABLE: Final = Path(__file__).with_name("glossary.toml")
 HOME: Final = "../../"  # from reference/glossary/
 
@@ -56,7 +58,7 @@ def entries() -> str:
 
 def _entry(word: Word) -> str:
     others = f" <small>also {escape(', '.join(word.others))}</small>" if word.others else ""
-    more = f' <a href="{HOME}{word.page}">More</a>' if word.page else ""
+    more = f' <a href="{HOME}{word.page}" aria-label="More on {escape(word.term)}">More</a>'
     return (
         f'<div class="entry" id="{word.ident}"><p><dfn>{escape(word.term)}</dfn>{others}'
         f'<a class="headerlink" href="#{word.ident}" title="Permanent link">¶</a></p>'
@@ -66,8 +68,7 @@ def _entry(word: Word) -> str:
 
 def inline(text: str) -> str:
     """Words in braces link to their entries, words in backticks are code."""
-    linked = re.sub(r"\{([^}|]+)(?:\|([^}]+))?\}", _link, escape(text))
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", linked)
+    return re.sub(r"\{([^}|]+)(?:\|([^}]+))?\}", _link, markup(text))
 
 
 def _link(found: re.Match[str]) -> str:

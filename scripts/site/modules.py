@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import Final
+
+from vllm_parallel.render.cards import markup
 
 SOURCE: Final = Path(__file__).resolve().parents[2] / "src" / "vllm_parallel"
 PAGE: Final = "../../reference/api/"  # from a page one folder down
@@ -38,7 +39,7 @@ def ident(name: str) -> str:
 def held_by(*names: str, page: str = PAGE) -> str:
     """The modules behind a page, each with what it holds and a link to the reference."""
     links = {name: f'<a href="{page}#{ident(name)}"><code>{name}</code></a>' for name in names}
-    rows = [f"<li>{link}: {_inline(modules()[name])}</li>" for name, link in links.items()]
+    rows = [f"<li>{link}: {markup(modules()[name])}</li>" for name, link in links.items()]
     return f"<ul>{''.join(rows)}</ul>"
 
 
@@ -47,13 +48,7 @@ def every_module() -> str:
     rows = [
         f'<div class="entry" id="{ident(name)}"><p><code>{name}</code>'
         f'<a class="headerlink" href="#{ident(name)}" title="Permanent link">¶</a></p>'
-        f"<p>{_inline(text)}</p></div>"
+        f"<p>{markup(text)}</p></div>"
         for name, text in modules().items()
     ]
     return "\n".join(rows)
-
-
-def _inline(text: str) -> str:
-    """A sentence with its backticks set as code."""
-    parts = escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(parts))

@@ -98,13 +98,14 @@ def _way_row(deployment: Deployment) -> list[Cell]:
         raise ValueError(f"{layout} holds nothing")
     decode = EngineBatch(decode=(LENGTH,) * (DECODES // layout.dp))
     prefill = EngineBatch(prefill=((PROMPT, 0),) * (PROMPTS // layout.dp))
-    traffic = [Traffic.of(deployment, step.share(layout)) for step in (decode, prefill)]
+    decoding, prefilling = (Traffic.of(deployment, one.share(layout)) for one in (decode, prefill))
     return [
         Cell(str(layout)),
-        computed(gib(Shard.of(deployment, 0).weight_bytes)),
+        computed(gib(Shard.of(deployment, 0).weight_bytes, 1)),
         computed(size(token_bytes(deployment))),
         computed(str(token_copies(deployment))),
-        *(computed(size(one.bytes) if one.calls else "none") for one in traffic),
+        computed(size(decoding.bytes) if decoding.calls else "none"),
+        computed(gib(prefilling.bytes) if prefilling.calls else "none"),
         Cell(whole(capacity.tokens), Provenance.ASSUMED),
     ]
 

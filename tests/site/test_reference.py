@@ -17,8 +17,10 @@ import vllm_parallel
 from tests.site.builder import ROOT, Built
 from vllm_parallel import RULES, Layout, gpu_names, model_names
 from vllm_parallel.engine.bench_results.written import SECTIONS
+from vllm_parallel.engine.log.lines import LINES
 from vllm_parallel.engine.metrics.registered import metrics
 from vllm_parallel.engine.options import commands, options
+from vllm_parallel.render import log_lines as log_page
 from vllm_parallel.render import metrics as metrics_page
 from vllm_parallel.render.flags import ident
 from vllm_parallel.verdict import MEMORY_RULES
@@ -38,6 +40,7 @@ LISTS: Final[dict[str, Callable[[], Iterable[str]]]] = {
         ident(name, option) for name in commands() for option in options(name).values()
     ],
     "reference/metrics": lambda: [metrics_page.anchor(one) for one in metrics().values()],
+    "reference/log-lines": lambda: map(log_page.anchor, LINES),
     "reference/bench-json": lambda: [field.anchor for _, fields in SECTIONS for field in fields],
     "reference/glossary": lambda: [word.ident for word in glossary.words()],
     "reference/api": lambda: [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,10 @@ from typing import Any, Final
 
 import pytest
 
+from vllm_parallel import catalog
 from vllm_parallel.cli import main
+
+CONFIGS: Final = Path(catalog.__file__).parent / "models"
 
 KEYS: Final = {
     "vllm_version", "kv_tokens_total", "layer_split", "refusal", "notes", "engines", "workers",
@@ -175,6 +179,23 @@ def test_site_address(
     _, row = called(capsys, tmp_path, launched(extra=[off]))
     address = "https://example.org/docs/guide/troubleshoot/#stats-line-missing"
     assert [one["page"] for one in row["symptoms"]] == [address]
+
+
+def test_config_beside_the_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A model of one's own: its config lies where the log does."""
+    config = json.loads((CONFIGS / "llama-3.1-8b.json").read_text("utf-8"))
+    (tmp_path / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 16}), "utf-8")
+    text = launched().replace(MODEL, "./model")
+    _, row = called(capsys, tmp_path, text, "--gpu", "h100-80gb")
+    assert row["estimate"]["model"] == str(tmp_path / "config.json")
+    assert row["estimate"]["ranks"][0]["weight_gib"]["estimate"] < 9
+
+
+def test_pipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    piped = io.TextIOWrapper(io.BytesIO(launched().encode()))
+    monkeypatch.setattr("sys.stdin", piped)
+    assert main(["log", "-", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kv_tokens_total"] == 476000
 
 
 FAILED: Final = "(EngineCore pid=9) ValueError: No available memory for the cache blocks.\n"

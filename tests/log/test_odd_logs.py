@@ -53,6 +53,13 @@ POOLS: Final[dict[str, tuple[Sequence[str], int]]] = {
         ],
         1_048_576,
     ),
+    "another logger": (
+        [f"2026-11-30 20:26:22,123 - vllm.v1.core.kv_cache_utils - INFO - {BOTH}512.00x"],
+        1_048_576,
+    ),
+    "cloud": ([f'{{"textPayload": "{POOL}", "severity": "INFO"}}'], 1_048_576),
+    "no time": ([POOL.replace("11-30 20:26:22 ", "")], 1_048_576),
+    "CSV": ([f'1769558776123,"{POOL}"'], 1_048_576),
     "colours": (
         [
             "\x1b[0;36m(EngineCore pid=9)\x1b[0;0m \x1b[32mINFO\x1b[0m \x1b[90m11-30 "

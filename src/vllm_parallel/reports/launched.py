@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from vllm_parallel.catalog import load_gpu, model_source
 from vllm_parallel.catalog.gpus import gpu_names
+from vllm_parallel.constraints import require
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.engine.log import ServeLog
 from vllm_parallel.engine.options import options
@@ -48,30 +50,38 @@ class Launched:
     gpu_words: str
 
     @classmethod
-    def of(cls, log: ServeLog, meant: Meant) -> Launched | None:
-        """The deployment to estimate; None where neither the call nor the log names a known model.
+    def of(cls, log: ServeLog, meant: Meant, folder: Path) -> Launched | None:
+        """The deployment to estimate; None where nobody names a model that is known.
+
+        The model is the call's, else the log's if the catalog has it, else that of a `config.json`
+        in the folder of the log.
 
         Raises:
-            VllmParallelError: the call names one that cannot be read.
+            VllmParallelError: it cannot be read, or vLLM refuses it.
         """
-        word = meant.model or log.asked.model
-        if word is None:
+        named = _source(log, meant, folder)
+        if named is None:
             return None
-        try:
-            source = model_source(word)
-        except CatalogError:
-            if meant.model is not None:
-                raise
-            return None
+        word, source = named
         args = dict(meant.args) if meant.args else log_args(log)
         if log.engines and log.engines[0].device == "CPU":
             args.setdefault("block_size", CPU_BLOCK)
         gpu, words = _gpu(log, meant)
         question = {"model": source, "args": args, "gpu": gpu, "as_bf16": meant.as_bf16}
-        deployment = Question.of(
-            {key: value for key, value in question.items() if value}
-        ).deployment
-        return cls(deployment=deployment, model=word, gpu_words=words)
+        asked = Question.of({key: value for key, value in question.items() if value})
+        require(asked.deployment)
+        return cls(deployment=asked.deployment, model=word, gpu_words=words)
+
+
+def _source(log: ServeLog, meant: Meant, folder: Path) -> tuple[str, str] | None:
+    """The model's word, and what the catalog takes for it."""
+    if meant.model is not None:
+        return meant.model, model_source(meant.model)
+    word, beside = log.asked.model, folder / "config.json"
+    try:
+        return None if word is None else (word, model_source(word))
+    except CatalogError:
+        return (str(beside), str(beside)) if beside.is_file() else None
 
 
 def why_not(log: ServeLog, meant: Meant) -> str:
@@ -79,7 +89,7 @@ def why_not(log: ServeLog, meant: Meant) -> str:
     word = meant.model or log.asked.model
     if word is None:
         return "no estimate: the log names no model; give one with --model"
-    return f"no estimate: the model {word} is not known here; name its config with --model"
+    return f"no estimate: the model {word} is not in the catalog; name its config with --model"
 
 
 def log_args(log: ServeLog) -> dict[str, object]:

@@ -11,29 +11,31 @@ from pathlib import Path
 from typing import Final
 
 from vllm_parallel.catalog import load_gpu, model_source
-from vllm_parallel.engine.log import ServeLog, merged, read_file
+from vllm_parallel.engine.inputs import CHUNK
+from vllm_parallel.engine.log import ServeLog, merged, read, read_file
 from vllm_parallel.engine.options import Option, options
 from vllm_parallel.engine.topology import Topology
 from vllm_parallel.engine.values import value_of
 from vllm_parallel.errors import ParseError, VllmParallelError
 from vllm_parallel.reports.beside import Beside
 from vllm_parallel.reports.launched import Launched, Meant, why_not
+from vllm_parallel.reports.log_answer import answer
 from vllm_parallel.reports.progress import Progress
 from vllm_parallel.reports.shown import Shown
 from vllm_parallel.reports.words import differences
 from vllm_parallel.symptoms import SYMPTOM
 
 TAKES_LAUNCH_OPTIONS: Final = True
+STANDARD_INPUT: Final = "-"
 ANSWERED: Final = 0
 NOT_ALL: Final = 1
-LOADED: Final = ("engine", "running", "waiting", "preemptions", "kv_cache_usage")
-POOL: Final = ("engine", "kv_tokens", "max_model_len", "max_concurrency", "device")
-WORKER: Final = ("name", "pid", "weight_gib", "load_seconds", "available_kv_gib", "graph_gib")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command; those of `vllm serve` say what was meant."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="what vllm serve printed")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="what vllm serve printed; - reads a pipe"
+    )
     parser.add_argument("--model", help="in place of the one that the log names")
     parser.add_argument("--gpu", help="GPU of the catalog, in place of a guess by its memory")
     parser.add_argument("--as-bf16", action="store_true", default=None, help="unquantised twin")
@@ -59,113 +61,49 @@ def run(given: argparse.Namespace) -> int:
     unread = [one.error for one in shown if one.error is not None]
     if len(unread) == len(shown):
         raise unread[0]
+    site = os.environ.get("SITE_URL", "")
     for one in shown:
         if given.json:
-            text = json.dumps(answer(one))
+            text = json.dumps(answer(one, site) | {"topology": topology.row if topology else None})
         else:
             from vllm_parallel.reports.log_table import report  # noqa: PLC0415  # people only
 
-            text = report(one, _site())
+            text = report(one, site)
         sys.stdout.write(text + "\n")
-    if topology is not None:
-        sys.stdout.write(_links(topology, as_json=given.json) + "\n")
+    if topology is not None and not given.json:
+        sys.stdout.write(_links(topology, site) + "\n")
     return ANSWERED if all(one.passes for one in shown) else NOT_ALL
-
-
-def answer(shown: Shown) -> dict[str, object]:
-    """The answer as JSON; every key is there, null where vLLM did not print it."""
-    log = shown.log
-    skipped = [] if log else [{"path": shown.path, "reason": str(shown.error)}]
-    row: dict[str, object] = {
-        "path": shown.path,
-        "vllm_version": log.vllm_version if log else None,
-        "kv_tokens_total": log.kv_tokens_total if log else None,
-        "layer_split": list(log.layer_split) if log and log.layer_split else None,
-        "refusal": log.refusal.sentence if log and log.refusal else None,
-        "notes": [*(log.notes if log else ()), *shown.notes],
-        "engines": _rows(log.engines if log else (), POOL),
-        "workers": _rows(log.workers if log else (), WORKER),
-        "stats": _rows(log.stats if log else (), LOADED),
-        "ready": log.ready if log else None,
-        "starts": log.starts if log else None,
-        "symptoms": [_symptom_row(name, text) for name, text in shown.symptoms.items()],
-        "estimate": _estimate_row(shown),
-        "skipped": skipped,
-    }
-    return row
-
-
-def _rows(nouns: tuple[object, ...], names: tuple[str, ...]) -> list[dict[str, object]]:
-    return [{name: getattr(noun, name) for name in names} for noun in nouns]
-
-
-def _symptom_row(name: str, text: str) -> dict[str, object]:
-    symptom = SYMPTOM[name]
-    return {
-        "name": name,
-        "seen": text,
-        "cause": symptom.cause,
-        "fix": symptom.fix,
-        "page": symptom.address(_site()),
-    }
-
-
-def _estimate_row(shown: Shown) -> dict[str, object] | None:
-    """The estimate beside the log, null where there is none."""
-    beside, launched = shown.beside, shown.launched
-    if beside is None or launched is None:
-        return None
-    return {
-        "model": launched.model,
-        "layout": str(beside.deployment.layout),
-        "gpu": launched.gpu_words,
-        "overhead_of_release": beside.release,
-        "ranks": [
-            {
-                "rank": row.rank,
-                "worker": row.worker.name,
-                "weight_gib": row.weights.row,
-                "budget_gib": row.budget.row,
-                "overhead_gib": row.overhead.row,
-                "available_kv_gib": row.available.row,
-            }
-            for row in beside.ranks
-        ],
-        "pools": [
-            {
-                "estimate_tokens": pool.estimate,
-                "tokens_of_printed_memory": list(pool.follows) if pool.follows else None,
-                "printed_tokens": pool.printed,
-            }
-            for pool in beside.pools
-        ],
-        "says": [one.says for one in shown.says],
-    }
 
 
 def _shown(given: argparse.Namespace, meant: Meant, progress: Progress) -> Iterator[Shown]:
     """Each file as it is shown, or all of them as one."""
-    read: list[Shown] = []
+    found: list[Shown] = []
     for name in given.files:
         try:
-            log = read_file(Path(name), progress.follow(Path(name)))
-            read.append(Shown(path=name, log=log))
+            found.append(Shown(path=name, log=_read(name, progress)))
         except ParseError as error:
-            read.append(Shown(path=name, error=error))
+            found.append(Shown(path=name, error=error))
     if given.merge:
-        whole = [one.log for one in read if one.log is not None]
+        whole = [one.log for one in found if one.log is not None]
         if whole:
-            paths = ", ".join(one.path for one in read if one.log is not None)
-            left = [one for one in read if one.log is None]
-            read = [Shown(path=paths, log=merged(whole)), *left]
-    for one in read:
+            paths = ", ".join(one.path for one in found if one.log is not None)
+            left = [one for one in found if one.log is None]
+            found = [Shown(path=paths, log=merged(whole)), *left]
+    for one in found:
         yield one if one.log is None else _estimated(one.path, one.log, meant)
+
+
+def _read(name: str, progress: Progress) -> ServeLog:
+    """The log in a file, or with - in what is piped in."""
+    if name != STANDARD_INPUT:
+        return read_file(Path(name), progress.follow(Path(name)))
+    return read(iter(lambda: sys.stdin.buffer.read(CHUNK), b""), "standard input")
 
 
 def _estimated(path: str, log: ServeLog, meant: Meant) -> Shown:
     """A log with its estimate, or why there is none."""
     try:
-        launched = Launched.of(log, meant)
+        launched = Launched.of(log, meant, Path(path).parent)
         if launched is None:
             return Shown(path=path, log=log, notes=(why_not(log, meant),))
         beside = Beside.of(log, launched.deployment)
@@ -191,16 +129,9 @@ def _value(option: Option, given: object) -> object:
     return value_of(option, given) if isinstance(given, str) else given
 
 
-def _links(topology: Topology, *, as_json: bool) -> str:
+def _links(topology: Topology, site: str) -> str:
     """Whether all GPUs are on NVLink; where not, what that means for a TP group."""
-    if as_json:
-        return json.dumps(topology.row)
     if topology.all_nvlink:
         return topology.report
     symptom = SYMPTOM["no-peer-access"]
-    return f"{topology.report}\n  fix: {symptom.fix}\n  see {symptom.address(_site())}"
-
-
-def _site() -> str:
-    """The address of the site, where the environment names one."""
-    return os.environ.get("SITE_URL", "")
+    return f"{topology.report}\n  fix: {symptom.fix}\n  see {symptom.address(site)}"

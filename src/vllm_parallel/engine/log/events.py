@@ -145,7 +145,7 @@ def blocks(start: Start, record: Record, found: Found) -> None:
 def _settle_blocks(start: Start, record: Record) -> None:
     """Hold tokens that were counted from blocks against the concurrency."""
     pool = start.pools.get(engine_of(record.name))
-    if pool is None or pool.blocks is None or pool.length is None or not pool.times:
+    if pool is None or pool.blocks is None or not pool.length or not pool.times:
         return
     for size in V0_BLOCKS:
         if abs(pool.blocks * size / pool.length - pool.times[-1]) <= CONCURRENCY_ROUNDING:
@@ -216,6 +216,11 @@ def older_profile(start: Start, record: Record, found: Found) -> None:
     start.set(record, total_gib=real(found["total"]), available_kv_gib=real(found["gib"]))
 
 
+def older_budget(start: Start, record: Record, found: Found) -> None:
+    """The GPU's memory and what of it was asked for, as the V0 engine prints them."""
+    start.set(record, total_gib=real(found["total"]), budget_gib=real(found["budget"]))
+
+
 def older_terms(start: Start, record: Record, found: Found) -> None:
     """Weights and cache, as the V0 engine's sentence has them."""
     start.set(record, weight_gib=real(found["weights"]), available_kv_gib=real(found["gib"]))
@@ -259,6 +264,7 @@ EVENTS: Final[Mapping[str, Event]] = {
     "blocks-override": override, "num-gpu-blocks": block_count, "graphs-captured": graphs,
     "graph-pool": graph_pool, "memory-summary": summary, "profile": profile,
     "older-profile-terms": profile, "budget": budget, "older-profile": older_profile,
-    "older-profile-sentence": older_terms, "stats": stats, "older-stats": stats,
+    "older-profile-sentence": older_terms,
+    "older-budget": older_budget, "stats": stats, "older-stats": stats,
     "server-ready": ready, "engine-fatal": crashed, "worker-died": crashed,
 }  # fmt: skip

@@ -19,7 +19,10 @@ ARGUMENTS: Final = ("non-default-args", "older-args")
 ENGINE_CONFIGS: Final = ("engine-config", "older-engine-config")
 MARKED: Final = tuple(line for line in LINES if line.marker)
 MARKER: Final = re.compile("|".join(re.escape(line.marker or "") for line in MARKED))
-BEFORE_MARKER: Final = re.compile(r"[\s|>,:*-]*(?:[A-Z]{2,5}(?: \+ host)?|#|model weights .*)?$")
+BEFORE_MARKER: Final = re.compile(
+    r"(?:[^'\"`]*(?: -|:|\]|\||>))?[\s|>,:*-]*"
+    r"(?P<begins>(?:[A-Z]{2,5}(?: \+ host)?|#|model weights .*)?)$"
+)
 BEGINNINGS: Final = tuple(
     f"{device} KV cache size: " if line.words is DEVICES else line.beginning
     for line in MARKED
@@ -141,10 +144,12 @@ class Reader:
             if record.level and text and any(line.startswith(text) for line in BEGINNINGS):
                 self._open = (record, [text])
             return
-        if record.level is None and BEFORE_MARKER.match(text[: found.start()]) is None:
-            self._doubt(record)
-            return
-        text = text.lstrip(" |>,:*-")
+        if record.level is None:
+            before = BEFORE_MARKER.match(text[: found.start()])
+            if before is None:
+                self._doubt(record)
+                return
+            text = text[before.start("begins") :].lstrip()
         if not self._known(record._replace(text=text)):
             self._open = (record, [text])
 

@@ -38,6 +38,11 @@ def _of_load(start: Start) -> Iterator[Sign]:
             symptom="preemptions", line=0, text=f"{preempted} preemptions in the stats lines"
         )
     held = [load for load in loads if load.waiting and load.kv_cache_usage >= FULL]
+    cap = start.args.get("max_num_seqs")
+    capped = [load for load in loads if load.waiting and load.running == cap]
+    if capped and not held:
+        said = f"{max(load.waiting for load in capped)} requests wait while {cap} run, the most"
+        yield Sign(symptom="requests-wait", line=0, text=f"{said} that --max-num-seqs allows")
     if held:
         worst = max(held, key=lambda load: load.waiting)
         said = f"{worst.waiting} requests wait at {worst.kv_cache_usage:.1%} of the pool"

@@ -22,6 +22,7 @@ CONTAINER: Final = re.compile(
     r"|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w./@-]+(?:\[\d+\])?: )+"  # syslog
 )
 SAMPLE: Final = 512
+INNER: Final = ("log", "line", "textPayload", "message", "msg", "body", "content", "text")
 
 
 class Line(NamedTuple):
@@ -115,12 +116,10 @@ def unwrapped(text: str) -> list[str]:
         return [text]
     if not isinstance(record, dict):
         return [text]
-    inner = record.get("log")
-    if isinstance(inner, str):
-        return inner.splitlines()
     message, process = record.get("message"), record.get("process")
     if not isinstance(message, str) or not isinstance(process, int):
-        return [text]
+        inner = next((record[key] for key in INNER if isinstance(record.get(key), str)), text)
+        return inner.splitlines()
     stamp = re.search(r"\d\d-\d\d[ T]\d\d:\d\d:\d\d", str(record.get("asctime")))
     time = stamp[0].replace("T", " ") if stamp else "00-00 00:00:00"
     module = str(record.get("name")).rpartition(".")[2]

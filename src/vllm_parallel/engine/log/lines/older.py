@@ -104,6 +104,19 @@ OLDER: Final[tuple[KnownLine, ...]] = (
         marker="kv_cache_size=",
     ),
     KnownLine(
+        name="older-budget",
+        says="the current vLLM instance can use total_gpu_memory (…GiB) x gpu_memory_utilization "
+        "(…) = …GiB",
+        by="worker",
+        often="every worker",
+        check="The budget",
+        source=OLD,
+        pattern=r"the current vLLM instance can use total_gpu_memory \((?P<total>[\d.]+)GiB\) x "
+        r"gpu_memory_utilization \([\d.]+\) = (?P<budget>[\d.]+)GiB",
+        words=("the",),
+        release=V0,
+    ),
+    KnownLine(
         name="older-profile-sentence",
         says="model weights take …GiB; …; the rest of the memory reserved for KV Cache is …GiB.",
         by="worker",

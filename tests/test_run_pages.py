@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree as ET
@@ -12,6 +14,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 
 from tests.runs.made import complete
+from vllm_parallel.cli import main
 from vllm_parallel.compare import Measured, records
 from vllm_parallel.render.record import record_rows
 from vllm_parallel.render.sweeps import Chart, Point, Trace, sweep, ticks
@@ -37,13 +40,34 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_record_holds_what_was_written_down(results: Path) -> None:
     measured = Measured.of(results / "plain")
-    run = run_tables.run_of(measured)
-    found = {row.name: row.values for row in record_rows(records(measured, run), (1, 4))}
+    found = {row.name: row.values for row in record_rows(records(measured), (1, 4))}
     assert found["weights of a rank, GiB"] == ("0.5", "0.5")
     assert found["KV tokens of the service"] == ("2,048", "2,048")
     assert found["preemptions over all trials"] == ("0", "0")
     assert found["TTFT p99 at concurrency 4, ms"] == (None, None)
     assert (found["output tokens a second at concurrency 4"][1] or "").startswith("160 (")
+
+
+def test_a_folder_without_a_run_has_a_record_too(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same figures, from names and metadata alone; the terminal shows no control character."""
+    folder = shutil.copytree(results / "plain", tmp_path / "plain")
+    assert main(["run", "record", str(folder)]) == 0
+    with_run = capsys.readouterr().out
+    assert "weights of a rank, GiB" in with_run
+    (folder / "run.toml").unlink()
+    assert main(["run", "record", str(folder)]) == 0
+    assert capsys.readouterr().out == with_run
+    assert main(["run", "record", str(folder), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["label"] for one in found["layouts"]] == ["tp1", "tp2"]
+    assert found["layouts"][1]["kv_tokens"] == [2048]
+    assert found["layouts"][1]["preemptions"] == 0
+    at_four = found["layouts"][1]["concurrencies"][1]
+    assert (at_four["max_concurrency"], at_four["trials"]) == (4, 3)
+    assert at_four["output_throughput"]["median"] == pytest.approx(160, rel=0.03)
+    assert at_four["tpot_ms"]["p99"] is None
 
 
 def test_without_a_run_nothing_is_measured(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def guide_record(folder: Path = RESULTS) -> str:
     for measured in measured_runs(folder):
         run = run_of(measured)
         if _is_guide(run):
-            found = {one.layout.name: one for one in records(measured, run)}
+            found = {one.layout.name: one for one in records(measured)}
             break
     rows = record_rows([found.get(name) for name in GUIDE], GUIDE_WIDTHS)
     caption = "Llama-3.1-70B on eight H100 80 GB of one node, the load of the guide."
@@ -105,7 +105,7 @@ def _section(measured: Measured) -> Iterator[str]:
         f"{run.model.name} on {hardware}, vLLM {run.vllm_version}, measured by {run.measured_by} "
         f"on {run.date}: {run.load.in_words()}."
     )
-    found = records(measured, run)
+    found = records(measured)
     rows = record_rows(found, run.load.concurrencies)
     caption = "Medians over the trials, with the least and the most in brackets."
     yield record_table([layout.name for layout in run.layouts], rows, caption=caption)

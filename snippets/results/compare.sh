@@ -1,6 +1,7 @@
 # Read a measured run, and publish it.
 # --8<-- [start:compare]
 vllm-parallel compare results/h100-llama70b --baseline tp8
+vllm-parallel run record results/h100-llama70b
 # --8<-- [end:compare]
 
 # --8<-- [start:check]

@@ -30,7 +30,7 @@ REPORTS: Final[Mapping[str, str]] = {
     "metrics": "what each engine did between two readings of /metrics",
     "bench": "a table of what vllm bench serve wrote",
     "compare": "judge which measured layout is faster",
-    "run": "check a measured run before it is published",
+    "run": "check a measured run, or print its record",
 }
 COMMANDS: Final = ("plan", "batch", "check", "layouts", *REPORTS)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 
 from vllm_parallel.compare.cell import Cell
@@ -10,8 +11,8 @@ from vllm_parallel.compare.measured import Measured
 from vllm_parallel.compare.pressure import Pressure
 from vllm_parallel.engine.log import ServeLog, read_file
 from vllm_parallel.errors import ParseError
-from vllm_parallel.frozen import dataclass
-from vllm_parallel.runs import Run, RunLayout
+from vllm_parallel.frozen import dataclass, replace
+from vllm_parallel.runs import RunLayout, Start, is_file_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,18 +33,33 @@ class Record:
         return self.cells.get(concurrency)
 
 
-def records(measured: Measured, run: Run) -> tuple[Record, ...]:
-    """A record of every layout of a run, in the order of `run.toml`."""
+def records(measured: Measured) -> tuple[Record, ...]:
+    """A record of every layout of a folder, in the order of its `run.toml` or of the labels."""
     cells: dict[str, dict[int, Cell]] = {}
     for (label, concurrency), rows in measured.sweep.cells.items():
         if label is not None and concurrency is not None:
             found = Cell.of(label, rows, measured.start_of)
             cells.setdefault(label, {})[concurrency] = found
-    pressure = Pressure.of(measured.folder, [layout.name for layout in run.layouts], {})
+    run = measured.run
+    layouts = tuple(_layouts(measured.folder, cells)) if run is None else run.layouts
+    pressure = Pressure.of(measured.folder, [layout.name for layout in layouts], {})
     return tuple(
-        _record(measured.folder, layout, cells.get(layout.name, {}), pressure)
-        for layout in run.layouts
+        _record(measured.folder, layout, cells.get(layout.name, {}), pressure) for layout in layouts
     )
+
+
+def _layouts(folder: Path, cells: Mapping[str, Mapping[int, Cell]]) -> Iterator[RunLayout]:
+    """The layouts of results that no `run.toml` describes; each log that is there is a start."""
+    for label, row in cells.items():
+        gpus = next((cell.gpus for cell in row.values() if cell.gpus is not None), 1)
+        bare = RunLayout(name=label, gpus=gpus, serve="", starts=())
+        starts = []
+        for number in count(1) if is_file_name(label) else ():
+            start = Start(number=number, trials=())
+            if not (folder / bare.log(start)).is_file():
+                break
+            starts.append(start)
+        yield replace(bare, starts=tuple(starts))
 
 
 def _record(

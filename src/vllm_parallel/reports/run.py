@@ -1,4 +1,4 @@
-"""The command `run check`: is a measured run whole, and may it be published?"""
+"""The commands `run check` and `run record`: is a measured run whole, and what does it say?"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Final
 
 from vllm_parallel.errors import on_one_line
 from vllm_parallel.render.numbers import counted
+from vllm_parallel.reports.record import print_record
 from vllm_parallel.runs import SEAL, Check, Redaction, redact, sealed
 
 IN_PLACE: Final = ""
@@ -19,7 +20,11 @@ Json = dict[str, object]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="check")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="check|record")
+    shows = "print the guide's record table of a folder of results"
+    record = actions.add_parser("record", help=shows, description=shows, allow_abbrev=False)
+    record.add_argument("folder", metavar="DIR", help="folder of results, with a run.toml or not")
+    record.add_argument("--json", action="store_true", help="print the answer as JSON")
     says = "find what is missing, what disagrees and what must not be published"
     check = actions.add_parser("check", help=says, description=says, allow_abbrev=False)
     check.add_argument("folder", metavar="DIR", help="folder with a run.toml")
@@ -38,8 +43,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print what was found; 1 if the run is not consistent, or is not sealed when asked."""
+    """Print what was found; 1 if a run that is checked is not consistent."""
     folder = Path(given.folder)
+    if given.action == "record":
+        return print_record(folder, as_json=given.json)
     done = None
     if given.redact is not None:
         done = redact(folder, Path(given.redact) if given.redact else None, given.word)

@@ -121,8 +121,8 @@ def _compared(measured: Measured, run: Run) -> Iterator[str]:
     found = Findings.of(measured, baseline, Metric.OUTPUT_THROUGHPUT)
     terms = found.comparison.terms
     caption = (
-        f"Output tokens a second beside {baseline}. Of comparisons between equal layouts at most "
-        f"{terms.false_verdicts:.0%} give a verdict."
+        f"At each concurrency, output tokens a second beside {baseline}; latencies in ms. Of "
+        f"comparisons between equal layouts at most {terms.false_verdicts:.0%} give a verdict."
     )
     yield comparison_table(found, caption=caption)
     notes = [*found.comparison.notes, *reasons(found)]

@@ -21,8 +21,8 @@ def comparison_table(found: Findings, *, caption: str) -> str:
     """Every layout at every concurrency, beside the baseline."""
     metric = found.comparison.terms.metric
     head = (
-        "concurrency", "layout", "trials", metric.unit, "ratio", "interval", "TTFT p50, ms",
-        "TPOT p50, ms", "preempted", "verdict",
+        "at", "layout", "verdict", "ratio", "interval", metric.unit, "TTFT p50", "TPOT p50",
+        "preempted", "trials",
     )  # fmt: skip
     rows = [row for level in found.comparison.levels for row in _rows(found, level)]
     return table(head, rows, caption=caption)
@@ -61,18 +61,18 @@ def _rows(found: Findings, level: Level) -> Iterator[list[Cell]]:
         yield [
             Cell(_width(level)),
             Cell(cell.label),
-            Cell(_trials(cell)),
-            _measured(spread(cell.spread(found.comparison.terms.metric))),
+            Cell(_verdict(standing)),
             *_ratio(standing),
+            _measured(spread(cell.spread(found.comparison.terms.metric))),
             *(_measured(_median(cell, metric)) for metric in BESIDE),
             _measured(None if number is None else str(number)),
-            Cell(_verdict(standing)),
+            Cell(_trials(cell)),
         ]
 
 
 def _trials(cell: Trials) -> str:
     count = str(len(cell.trials))
-    return count if cell.start_count == 1 else f"{count}, {cell.start_count} starts"
+    return count if cell.start_count == 1 else f"{count} of {cell.start_count} starts"
 
 
 def _ratio(standing: Standing | None) -> Iterator[Cell]:

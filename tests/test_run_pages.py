@@ -18,6 +18,7 @@ from vllm_parallel.cli import main
 from vllm_parallel.compare import Measured, records
 from vllm_parallel.render.record import record_rows
 from vllm_parallel.render.sweeps import Chart, Point, Trace, sweep, ticks
+from vllm_parallel.runs import SEAL, sealed
 
 import measured_runs as hook  # isort: skip
 import run_tables  # isort: skip
@@ -165,10 +166,16 @@ def config(folder: Path) -> MkDocsConfig:
 def test_the_build_refuses_an_inconsistent_run(tmp_path: Path) -> None:
     hook.on_pre_build(config(tmp_path))
     folder = complete(tmp_path / "results" / "made-up")
-    hook.on_pre_build(config(tmp_path))
+    with pytest.raises(PluginError, match=r"results/made-up has no SHA256SUMS; write it by run"):
+        hook.on_pre_build(config(tmp_path))
     (folder / "notes.txt").write_text("a remark stops nothing", "utf-8")
+    (folder / SEAL).write_text(sealed(folder), "utf-8")
     hook.on_pre_build(config(tmp_path))
+    (folder / "topo.txt").write_text("edited", "utf-8")
+    with pytest.raises(PluginError, match=r"made-up: changed: topo.txt was changed after SHA256S"):
+        hook.on_pre_build(config(tmp_path))
     (folder / "topo.txt").unlink()
+    (folder / SEAL).write_text(sealed(folder), "utf-8")
     with pytest.raises(PluginError, match=r"results/made-up: missing: topo.txt is missing"):
         hook.on_pre_build(config(tmp_path))
     (folder / "run.toml").write_text("x", "utf-8")

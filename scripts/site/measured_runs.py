@@ -1,4 +1,7 @@
-"""MkDocs hook: the site is not built with a measured run that does not agree with itself."""
+"""MkDocs hook: the site is not built with a measured run that does not agree with itself.
+
+A run also has checksums, so that a file which was edited after the measurement is noticed.
+"""
 
 from __future__ import annotations
 
@@ -23,5 +26,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
             continue
         wrong = [one for one in check.findings if one.sort is not runs.Sort.REMARK]
         found += [f"results/{folder.name}: {one}" for one in wrong]
+        if not (folder / runs.SEAL).exists():
+            found.append(f"results/{folder.name} has no {runs.SEAL}; write it by run check --seal")
     if found:
         raise PluginError("\n".join(found))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.compare.made import metrics, result, trials, written
+from tests.compare.made import fields, metrics, result, trials, written
 from vllm_parallel.cli import main
 from vllm_parallel.symptoms import SYMPTOM
 
@@ -136,6 +136,22 @@ def test_a_run_says_who_started_what(folder: Path, capsys: pytest.CaptureFixture
     base, other = found["concurrencies"][0]["labels"]
     assert (base["starts"], other["starts"], other["unit"]) == (3, 1, "start")
     assert other["reason"] == "1 start, and a verdict takes 3"
+
+
+def test_the_start_in_the_metadata_counts_without_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a sweep writes it: a folder a combination, the start among the metadata."""
+    for start in (1, 2, 3):
+        for one in (*BASE, *TWICE):
+            folder = tmp_path / f"start{start}" / f"SERVE--{one.label}-BENCH--c4"
+            folder.mkdir(parents=True, exist_ok=True)
+            found = fields(one) | {"start": str(start), "run_number": (one.trial or 1) - 1}
+            found["duration"] = one.outcome.duration + start  # type: ignore[operator]
+            (folder / f"run={one.trial}.json").write_text(json.dumps(found), "utf-8")
+    _, found = asked(tmp_path, capsys, "--baseline", "tp1")
+    base, other = found["concurrencies"][0]["labels"]
+    assert (base["trials"], base["starts"], other["unit"]) == (9, 3, "start")
 
 
 @pytest.mark.parametrize(

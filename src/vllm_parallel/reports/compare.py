@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from math import isfinite
 from pathlib import Path
 from typing import Final
 
@@ -109,9 +110,9 @@ def _spread(spread: Spread | None) -> Json | None:
 
 def _standing(standing: Standing, level: Level) -> Json:
     ratio = standing.ratio
-    ends = None if ratio is None or ratio.low is None else [ratio.low, ratio.high]
+    ends = None if ratio is None or ratio.low is None else [ratio.low, _finite(ratio.high)]
     return {
-        "ratio": None if ratio is None else ratio.value,
+        "ratio": None if ratio is None else _finite(ratio.value),
         "interval": ends,
         "unit": "start" if standing.pair.by_start else "trial",
         "comparable": standing.comparable,
@@ -119,3 +120,12 @@ def _standing(standing: Standing, level: Level) -> Json:
         "reason": standing.reason,
         "says": standing.in_words(level.asked),
     }
+
+
+def _finite(value: float | None) -> float | None:
+    """A number that JSON has; trials of absurd figures have bounds without end.
+
+    >>> _finite(2.5), _finite(float("inf"))
+    (2.5, None)
+    """
+    return value if value is not None and isfinite(value) else None

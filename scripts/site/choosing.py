@@ -8,10 +8,9 @@ from functools import cache
 from typing import Final
 
 from dcp import NAMES as SHORT
-from dcp import OVERHEAD
 from figure import assumed
 from figures import SPREAD
-from guided import INPUT, OUTPUT, guide
+from guided import INPUT, OUTPUT, RESTS, guide
 from prices import CONCURRENCY, LAYOUTS, Range, leader, throughput, tpot
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Verdict, load_gpu, load_model
 from vllm_parallel.ledger import Capacity
@@ -162,6 +161,6 @@ def _held(what: str, figure: Callable[[Capacity], int]) -> list[Cell]:
 
 
 qwen = fit("qwen3-32b", "h100-80gb")
-qwen_tokens = assumed(qwen.tokens, OVERHEAD)
-full_requests = assumed(guide(LAYOUTS[0]).tokens / LENGTH, OVERHEAD)
+qwen_tokens = assumed(qwen.tokens, RESTS)
+full_requests = assumed(guide(LAYOUTS[0]).tokens / LENGTH, RESTS)
 default_utilization = Settings().gpu_memory_utilization

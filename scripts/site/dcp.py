@@ -8,6 +8,7 @@ from html import escape
 from typing import Final
 
 from figure import assumed
+from guided import RESTS
 from vllm_parallel import (
     RULES,
     Budget,
@@ -63,7 +64,6 @@ DOCUMENTED: Final = (  # model, tp, the dcp that are suggested, cluster
     ("qwen3-235b-a22b", 8, (2,), NODE),
 )
 REQUESTS: Final = 64
-OVERHEAD: Final = "computed, on an assumed overhead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ h100, h100_dcp = pair("h100-80gb")
 h200, h200_dcp = pair("h200")
 h100_fit, h100_dcp_fit = h100.requests(request_tokens), h100_dcp.requests(request_tokens)
 h200_fit, h200_dcp_fit = h200.requests(request_tokens), h200_dcp.requests(request_tokens)
-h100_left, h200_left = (assumed(one.left, OVERHEAD) for one in (h100, h200))
+h100_left, h200_left = (assumed(one.left, RESTS) for one in (h100, h200))
 gain = h200_dcp.tokens / h200.tokens
 llama_widths = [
     dcp

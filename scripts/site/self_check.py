@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dcp import OVERHEAD
 from figure import assumed
-from guided import GPU, SEQUENCES, SETTINGS, guide, tp8
+from guided import GPU, RESTS, SEQUENCES, SETTINGS, guide, tp8
 from vllm_parallel import Layout, load_model
 from vllm_parallel.constraints import admitted
 from vllm_parallel.layout import Axis
@@ -31,13 +30,11 @@ def _budget() -> Budget:
 sequences = SEQUENCES
 sequences_dp2 = SEQUENCES // 2
 usable = gib(_budget().requested_bytes)
-left = assumed(gib(_budget().available_kv_bytes), OVERHEAD)
-used = assumed(gib(_budget().ledger.used_bytes - _budget().ledger.terms[0].bytes), OVERHEAD)
+left = assumed(gib(_budget().available_kv_bytes), RESTS)
+used = assumed(gib(_budget().ledger.used_bytes - _budget().ledger.terms[0].bytes), RESTS)
 utilization = SETTINGS.gpu_memory_utilization
 total = gib(GPU.runtime_memory_bytes)
-blocks = assumed(
-    0 if tp8.verdict.capacity is None else tp8.verdict.capacity.pool.num_blocks, OVERHEAD
-)
+blocks = assumed(0 if tp8.verdict.capacity is None else tp8.verdict.capacity.pool.num_blocks, RESTS)
 
 
 def dcp_widths() -> str:

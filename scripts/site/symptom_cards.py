@@ -19,10 +19,12 @@ GROUPS: Final = (  # title, and its first symptom in the table's order
 SAID: Final = {  # symptom to the rules whose sentences it shows
     "no-memory-for-blocks": ("room-for-a-block",),
     "request-does-not-fit": ("room-for-a-request",),
+    "too-many-ranks": ("replica-fits-node", "dp-fits-node"),
     "heads-do-not-divide": ("heads-divide-by-tp",),
     "dcp-needs-tp-above-kv-heads": ("dcp-needs-tp-above-kv-heads",),
     "dcp-above-copies": ("dcp-at-most-copies",),
     "dcp-does-not-divide": ("tp-divides-by-dcp", "queries-divide-by-dcp"),
+    "dcp-back-end": ("dcp-without-windows", "pcp-attention-backend"),
 }
 
 
@@ -57,7 +59,8 @@ def _card(symptom: Symptom) -> str:
     rules = {rule.name: rule.sentence for rule in RULES}
     rules |= {rule.name: rule.sentence for rule in MEMORY_RULES}
     said = "".join(
-        f'<p class="rule-says"><code>{escape(rules[name])}</code></p>'
+        f'<p class="rule-says"><code>{escape(rules[name])}</code> '
+        f'<a href="../../reference/constraints/#{name}">{name}</a></p>'
         for name in SAID.get(symptom.name, ())
     )
     return (

@@ -168,6 +168,9 @@ def main() -> None:
     wanted = list(starts(given.trials))
     Replica(folder=folder, python=python, starts=wanted, pace=Pace()).measure()
     finish(folder, wanted, given.note)
+    # The run's files stay as vLLM wrote them, but for home folders; those lie beside it.
+    check = ["run", "check", str(folder.kept), "--redact", "--seal"]
+    subprocess.run([sys.executable, "-m", "vllm_parallel", *check], check=True)
     print(f"The run is in {given.folder}")
 
 

@@ -137,7 +137,16 @@ group_layouts = group_count()
 chapter = chapter_figures
 launch = launch_figures
 
-NEIGHBOURS: Final = ("bench_load", "choosing", "dcp", "prices", "self_check", "verdict_tables")
+NEIGHBOURS: Final = (
+    "bench_load",
+    "choosing",
+    "dcp",
+    "evidence_figures",
+    "prices",
+    "replica_figures",
+    "self_check",
+    "verdict_tables",
+)
 
 
 def __getattr__(name: str) -> ModuleType:

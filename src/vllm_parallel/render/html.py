@@ -11,17 +11,26 @@ from vllm_parallel.provenance import Provenance
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A figure and its provenance; None is text. With an anchor it can be linked, and is a link."""
+    """A figure and its provenance; None is text. With an anchor it can be linked, and is a link.
+
+    `href` is the address of another site that the text links to.
+
+    >>> Cell("issue 9", href="https://example.org/9?a&b").html()
+    '<td><a href="https://example.org/9?a&amp;b">issue 9</a></td>'
+    """
 
     text: str
     provenance: Provenance | None = None
     anchor: str = ""
+    href: str = ""
 
     def html(self, tag: str = "td") -> str:
         """The cell as markup."""
         if self.anchor:
             name = escape(self.anchor)
             return f'<{tag} id="{name}"><a href="#{name}">{escape(self.text)}</a></{tag}>'
+        if self.href:
+            return f'<{tag}><a href="{escape(self.href)}">{escape(self.text)}</a></{tag}>'
         if self.provenance is None:
             return f"<{tag}>{escape(self.text)}</{tag}>"
         return f'<{tag} class="num {self.provenance}">{escape(self.text)}</{tag}>'

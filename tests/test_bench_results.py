@@ -95,6 +95,7 @@ def test_a_row(tmp_path: Path) -> None:
         ({"layout": GONE}, "SERVE--tp=2-BENCH--max_concurrency=4/run=1.json", "tp=2", 1),
         ({"layout": GONE}, "SERVE--tp=2-WL--request_rate=4/run=1.json", "tp=2", 1),
         ({"layout": GONE}, "SERVE--tp=2/run=1.json", "tp=2", 1),
+        ({"layout": GONE}, "SERVE--tp=2-SLA--p99_ttft_ms/run=1.json", "tp=2", 1),
         ({"layout": GONE}, "BENCH--max_concurrency=4/run=1.json", None, 1),
         ({"layout": GONE}, "experiment/run=1.json", None, 1),
     ],
@@ -176,6 +177,9 @@ def test_older_and_other_fields(tmp_path: Path) -> None:
     old = result(failed=GONE, endpoint_type=GONE, label=GONE, request_goodput=GONE, best_of=1)
     row = row_of(tmp_path, old | {"request_goodput:": None, "good_completed": None})
     assert (row.outcome.failed, row.comparable) == (None, True)
+    older = {"total_input": 2048, "total_output": 512, "total_input_tokens": GONE}
+    row = row_of(tmp_path, result(**older, total_output_tokens=GONE))
+    assert (row.load.input_tokens, row.load.output_tokens) == (2048, 512)
 
 
 # What keeps a row from being compared.

@@ -15,7 +15,7 @@ GUIDE_FILE: Final = re.compile(
     r"(?P<label>.+)-c(?P<width>[0-9]{1,9})(-r(?P<trial>[0-9]{1,9}))?", re.DOTALL
 )
 SWEEP_FILE: Final = re.compile(r"run=(?P<trial>[0-9]{1,9})|summary")
-SWEEP_FOLDER: Final = re.compile(r"(SERVE--(?P<label>.+?))?(-?(BENCH|WL)--.*)?", re.DOTALL)
+SWEEP_FOLDER: Final = re.compile(r"(SERVE--(?P<label>.+?))?(-?(BENCH|WL|SLA)--.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,9 +100,14 @@ def _load(fields: ResultFields) -> BenchLoad:
         num_prompts=fields.whole("num_prompts"),
         request_rate=_rate(fields),
         max_concurrency=fields.whole("max_concurrency"),
-        input_tokens=fields.whole("total_input_tokens"),
-        output_tokens=fields.whole("total_output_tokens"),
+        input_tokens=_first(fields, "total_input_tokens", "total_input"),
+        output_tokens=_first(fields, "total_output_tokens", "total_output"),
     )
+
+
+def _first(fields: ResultFields, *names: str) -> int | None:
+    """The first of these that a result has; the first releases left out the last word."""
+    return next((fields.whole(name) for name in names if name in fields.values), None)
 
 
 def _outcome(fields: ResultFields) -> Outcome:

@@ -97,6 +97,7 @@ def test_a_row(tmp_path: Path) -> None:
         ({"layout": GONE}, "SERVE--tp=2/run=1.json", "tp=2", 1),
         ({"layout": GONE}, "SERVE--tp=2-SLA--p99_ttft_ms/run=1.json", "tp=2", 1),
         ({"layout": GONE}, "BENCH--max_concurrency=4/run=1.json", None, 1),
+        ({"layout": GONE, "_benchmark_name": "tp8"}, "moved.json", "tp8", None),
         ({"layout": GONE}, "experiment/run=1.json", None, 1),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.test_bench_results import GONE, RESULT, ZEROS, result, tree, written
+from tests.test_bench_results import GONE, RESULT, ZEROS, result, written
 from vllm_parallel import cli
 
 ROOT: Final = Path(__file__).parents[1]
@@ -42,10 +42,16 @@ def odd_rows(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    tree(folder)
-    for path in folder.glob("*/run=*.json"):
-        text = path.read_text("utf-8").replace('"run_number"', '"gpus": "2", "run_number"')
-        path.write_text(text.replace('"label": null', f'"label": "{path.parent.name[7:29]}"'))
+    """The guide's: an experiment a start, its layouts named, its trials in the metadata."""
+    for start in ("1", "2", "3"):
+        for layout in ("tp8", "tp4pp2"):
+            for width in (1, 16):
+                inner = f"start{start}/SERVE--{layout}-BENCH--max_concurrency={width}"
+                fields = result(layout=GONE, gpus="8", start=start, trial=start, run_number=0)
+                fields |= {"_benchmark_name": layout, "max_concurrency": width}
+                written(folder, f"{inner}/run=0.json", fields)
+                written(folder, f"{inner}/summary.json", [fields])
+        written(folder, f"start{start}/summary.csv", "a,b\n")
 
 
 def lines(text: str) -> Iterator[str]:

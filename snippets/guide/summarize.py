@@ -14,11 +14,11 @@ def row(path: Path, result: dict) -> list[str]:
     label, named = NAME.fullmatch(path.stem).groups()
     trial = result.get("trial", result.get("run_number", named))
     done, failed, gpus = result["completed"], result.get("failed", "–"), result.get("gpus")
-    total = result.get("output_throughput")
+    total, width = result.get("output_throughput"), result.get("max_concurrency")
     times = [result.get(f"{p}_{m}_ms") for m in ("ttft", "tpot") for p in ("p50", "p99")]
-    first = result.get("layout") or result.get("label") or label or path.stem
-    first += "" if done and failed in (0, "–") else "*"  # it compares with no other
-    cells = [first, result.get("max_concurrency"), trial, gpus, f"{done}/{failed}"]
+    label = result.get("layout") or result.get("label") or label or result.get("_benchmark_name")
+    mark = "" if done and failed in (0, "–") else "*"  # such a row compares with no other
+    cells = [(label or path.stem) + mark, width, trial, gpus, f"{done}/{failed}"]
     cells += [f"{t:.{n // 2}f}" if t and done else None for n, t in enumerate(times)]
     cells += [None if total is None else f"{total / n:.0f}" for n in (1, int(gpus or 1))]
     return ["–" if cell is None else str(cell) for cell in (cells if gpus else [*cells[:-1], None])]

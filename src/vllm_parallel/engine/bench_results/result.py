@@ -82,7 +82,7 @@ class BenchResult:
         return cls(
             path=str(path),
             line=document.line,
-            label=fields.text("layout") or fields.text("label") or name.label,
+            label=_label(fields, name.label),
             gpus=fields.said(GPUS) or _ranks(fields),
             trial=_trial(fields, name.trial),
             load=load,
@@ -91,6 +91,12 @@ class BenchResult:
             start=fields.said(("start", "server_start")),
             notes=tuple(fields.notes),
         )
+
+
+def _label(fields: ResultFields, named: str | None) -> str | None:
+    """The layout: of the metadata, vLLM's own label, of a name, or of a sweep's parameters."""
+    said = fields.text("layout") or fields.text("label")
+    return said or named or fields.text("_benchmark_name")
 
 
 def _load(fields: ResultFields) -> BenchLoad:

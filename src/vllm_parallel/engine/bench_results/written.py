@@ -47,8 +47,8 @@ class WrittenField:
 SETTING: Final = (
     WrittenField("date", "text", ALWAYS, "When it was written: `YYYYMMDD-HHMMSS`, local time"),
     WrittenField("endpoint_type", "text", ALWAYS, "The same as `backend`, for older readers"),
-    WrittenField("backend", "text", ALWAYS, "`--backend`"),
-    WrittenField("label", "text or null", ALWAYS, "`--label`; null if not given"),
+    WrittenField("backend", "text", ALWAYS, "What `--backend` says"),
+    WrittenField("label", "text or null", ALWAYS, "What `--label` says; null if not given"),
     WrittenField("model_id", "text", ALWAYS, "`--model`, or the first that the server names"),
     WrittenField(
         "tokenizer_id", "text or null", ALWAYS, "`--tokenizer`; null with `--skip-tokenizer-init`"

@@ -11,6 +11,7 @@ from typing import Final
 
 from vllm_parallel.errors import on_one_line
 from vllm_parallel.render.numbers import counted
+from vllm_parallel.reports.progress import Progress
 from vllm_parallel.reports.record import print_record
 from vllm_parallel.runs import SEAL, Check, Redaction, redact, sealed
 
@@ -51,7 +52,8 @@ def run(given: argparse.Namespace) -> int:
     if given.redact is not None:
         done = redact(folder, Path(given.redact) if given.redact else None, given.word)
         folder = done.folder
-    check = Check.of(folder, given.word)
+    with Progress() as progress:
+        check = Check.of(folder, given.word, progress.follow)
     seals = given.seal and check.consistent
     if seals:
         (folder / SEAL).write_text(sealed(folder), "utf-8")

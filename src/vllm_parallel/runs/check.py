@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from vllm_parallel.engine.bench_results.sweep import Follow
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.runs.finding import Finding, Sort
 from vllm_parallel.runs.logs import of_logs
@@ -27,7 +28,7 @@ class Check:
     findings: tuple[Finding, ...]
 
     @classmethod
-    def of(cls, folder: Path, words: Sequence[str] = ()) -> Check:
+    def of(cls, folder: Path, words: Sequence[str] = (), follow: Follow | None = None) -> Check:
         """Check the run in a folder; `words` are names that it must not hold either.
 
         Raises:
@@ -41,9 +42,9 @@ class Check:
             *of_trials(run, results),
             *of_environment(folder, run),
             *of_servers(folder, run, results),
-            *of_logs(folder, run),
+            *of_logs(folder, run, follow),
             *broken(folder),
-            *exposed(folder, words),
+            *exposed(folder, words, follow),
         ]
         return cls(run=run, findings=tuple(findings))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from vllm_parallel.engine.bench_results.sweep import Follow
+from vllm_parallel.engine.inputs import Watch
 from vllm_parallel.engine.log import read_file
 from vllm_parallel.errors import ParseError
 from vllm_parallel.runs.finding import Finding, Sort
@@ -12,18 +14,19 @@ from vllm_parallel.runs.run import Run
 from vllm_parallel.runs.servers import release
 
 
-def of_logs(folder: Path, run: Run) -> Iterator[Finding]:
+def of_logs(folder: Path, run: Run, follow: Follow | None = None) -> Iterator[Finding]:
     """Findings of the log of every start."""
     for layout in run.layouts:
         for start in layout.starts:
             name = layout.log(start)
             if (folder / name).is_file():
-                yield from _of_log(folder, run, name)
+                watch = None if follow is None else follow(folder / name)
+                yield from _of_log(folder, run, name, watch)
 
 
-def _of_log(folder: Path, run: Run, name: str) -> Iterator[Finding]:
+def _of_log(folder: Path, run: Run, name: str, watch: Watch | None) -> Iterator[Finding]:
     try:
-        log = read_file(folder / name)
+        log = read_file(folder / name, watch)
     except ParseError as error:
         yield _finding(Sort.UNREAD, name, f"cannot be read: {error.problem}")
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -133,6 +133,9 @@ def _start(table: Table, number: int) -> Start:
 
 def _agreeing(table: Table, run: Run) -> Run:
     """The run, if every layout was asked every trial on GPUs that there are."""
+    if len(run.layouts) * run.load.trials * len(run.load.concurrencies) > MOST_TRIALS:
+        problem = f"has {len(run.layouts)} layouts of {run.load.trials} trials"
+        raise table.refuse("layout", problem, f"a run has at most {MOST_TRIALS} trials in all")
     wanted = set(range(1, run.load.trials + 1))
     for layout in run.layouts:
         answered = {trial for start in layout.starts for trial in start.trials}
@@ -148,10 +151,12 @@ def _agreeing(table: Table, run: Run) -> Run:
     return run
 
 
-def _refuse_twice(table: Table, key: str, given: Sequence[object]) -> None:
+def _refuse_twice(table: Table, key: str, given: Iterable[Hashable]) -> None:
+    seen = set()
     for one in given:
-        if given.count(one) > 1:
+        if one in seen:
             raise table.refuse(key, f"has {shortened(one)} twice", "name each once")
+        seen.add(one)
 
 
 def _refuse_path(table: Table, key: str, name: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from vllm_parallel.engine.bench_results.sweep import Follow
 from vllm_parallel.errors import ParseError, on_one_line
 from vllm_parallel.frozen import dataclass, field
 from vllm_parallel.runs.finding import Finding, Sort
@@ -54,11 +55,13 @@ class Placeholders:
         return "".join([*parts, line[end:]])
 
 
-def exposed(folder: Path, words: Sequence[str] = ()) -> Iterator[Finding]:
+def exposed(
+    folder: Path, words: Sequence[str] = (), follow: Follow | None = None
+) -> Iterator[Finding]:
     """Every secret of a run, with the line that it is in."""
     for name in files_of(folder):
-        count = 0
-        for piece in pieces(folder / name):
+        count, path = 0, folder / name
+        for piece in pieces(path, None if follow is None else follow(path)):
             for secret in secrets(piece.text, words):
                 count += 1
                 if count <= MOST:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from vllm_parallel.engine.inputs import Watch
 from vllm_parallel.errors import ParseError, on_one_line
 from vllm_parallel.frozen import dataclass
 
@@ -21,7 +22,7 @@ class Piece:
     text: str
 
 
-def pieces(path: Path) -> Iterator[Piece]:
+def pieces(path: Path, watch: Watch | None = None) -> Iterator[Piece]:
     """Every piece of a file; joined they are the file, byte for byte.
 
     Raises:
@@ -31,6 +32,8 @@ def pieces(path: Path) -> Iterator[Piece]:
     try:
         with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
             while read := file.readline(LONGEST):
+                if watch is not None:
+                    watch(len(read))
                 text = rest + read
                 if read.endswith("\n") or len(read) < LONGEST:
                     yield Piece(line=number, text=text)

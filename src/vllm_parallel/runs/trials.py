@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Final
 
@@ -47,9 +46,12 @@ def of_trials(run: Run, results: dict[str, BenchResult]) -> Iterator[Finding]:
             for doubt in result.doubts:
                 fix = "its row is shown as not comparable"
                 yield Finding(sort=Sort.REMARK, file=name, says=f"is in doubt: {doubt}", fix=fix)
-    for (first, one), (second, other) in combinations(results.items(), 2):
-        if one.outcome == other.outcome and one.load.date == other.load.date:
-            yield _finding(Sort.DISAGREES, second, f"is a copy of {first}")
+    first: dict[tuple[object, ...], str] = {}
+    for name, result in results.items():
+        outcome = result.outcome
+        key = outcome.duration, outcome.output_throughput, result.load.date
+        if outcome.completed and first.setdefault(key, name) != name:
+            yield _finding(Sort.DISAGREES, name, f"is a copy of {first[key]}")
 
 
 def _named(layout: RunLayout, trial: int, result: BenchResult) -> Iterator[str]:

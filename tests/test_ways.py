@@ -9,6 +9,7 @@ import pytest
 
 import way_tables as tables
 import ways
+from messages import Message
 from vllm_parallel import Deployment, Layout, Settings, Verdict, check, load_model
 from vllm_parallel.settings import ContextSettings
 
@@ -81,3 +82,18 @@ def test_copies_of_a_token() -> None:
     assert ways.token_copies(tables.dealt(8)) == 1
     assert ways.token_copies(tables.on("deepseek-r1", Layout(tp=8, pcp=2), "h200")) == 16
     assert ways.token_copies(tables.on("llama-3.1-70b", Layout(tp=8))) == 1
+
+
+def test_messages_are_those_of_the_step() -> None:
+    """Of Qwen3-235B on tp4 dp2: 16 of 64 tokens on each rank, sums of both engines' tokens."""
+    deployment = tables.on("qwen3-235b-a22b", Layout(tp=4, dp=2, expert_parallel=True))
+    hidden = Message.of(deployment, tables.DECODE, "dispatch")
+    assert (hidden.shape, hidden.width, hidden.bytes, hidden.count) == (
+        "16 × 4,096",
+        2,
+        "128 KiB",
+        94,
+    )
+    assert Message.of(deployment, tables.DECODE, "combine").bytes == "1 MiB"
+    with pytest.raises(ValueError, match="0 calls are made at the moon, not one"):
+        Message.of(deployment, tables.DECODE, "the moon")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from html import escape
 from typing import Final
 
 import way_tables as tables
 import ways
+from messages import Message
 from vllm_parallel import Axis, Group, KvCache, Layout, Shard
+from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.constraints import admitted
 from vllm_parallel.layout import experts_on, pipeline_split
 from vllm_parallel.price.reading import longest_share
@@ -49,7 +52,6 @@ PIPELINED: Final = tables.pipelined()
 qwen_layers = tables.QWEN.layers
 qwen_split = ", ".join(map(str, pipeline_split(qwen_layers, PIPELINED.layout.pp)))
 qwen_message = size(requests * tables.QWEN.hidden * tables.QWEN.dtype.bytes)
-qwen_slice = size(requests * tables.QWEN.hidden * tables.QWEN.dtype.bytes // PIPELINED.layout.tp)
 stages = PIPELINED.layout.pp
 in_flight = PIPELINED.in_flight_tokens // PIPELINED.max_num_batched_tokens
 r1_split = ", ".join(map(str, pipeline_split(tables.R1.layers, 4)))
@@ -86,6 +88,22 @@ block = KvCache.of(tables.dealt(1)).block_size
 block_dcp8 = block * 8
 gqa_heads = tables.QWEN.kv_heads
 gqa_dcp = runs([n for n in admitted(tables.QWEN, Axis.DCP, beside=Layout(tp=8), up_to=8) if n > 1])
+
+# Messages, each of one rank
+QWEN_EP: Final = tables.on("qwen3-235b-a22b", Layout(tp=4, dp=2, expert_parallel=True))
+QWEN_DP: Final = tables.on("qwen3-235b-a22b", Layout(tp=4, dp=2))
+R1_PCP: Final = tables.on("deepseek-r1", Layout(tp=8, pcp=4), "h200")
+_ep = partial(Message.of, QWEN_EP, tables.DECODE)
+_dp = partial(Message.of, QWEN_DP, tables.DECODE)
+_pcp = partial(Message.of, R1_PCP, EngineBatch(prefill=((LONG.tokens, 0),)).share(R1_PCP.layout))
+_dcp = partial(Message.of, tables.dealt(8), tables.DECODE)
+_pp = partial(Message.of, PIPELINED, tables.DECODE)
+stage_hidden = _pp("hidden states")
+dp_hidden, dp_sums = _dp("dispatch"), _dp("combine")
+ep_hidden, ep_experts, ep_sums = _ep("dispatch"), _ep("dispatch: experts"), _ep("combine")
+ep_whole = _ep("tokens split over tp")
+pcp_latent, pcp_rope = _pcp("latent"), _pcp("rope key")
+dcp_queries, dcp_sums, dcp_outputs = _dcp("queries"), _dcp("log-sum-exps"), _dcp("outputs")
 
 # Groups
 uneven_group = ranks(Group.of(Layout(tp=2, pp=2, dp=2, expert_parallel=True), Axis.EP, 0).ranks)

@@ -181,6 +181,25 @@ def test_site_address(
     assert [one["page"] for one in row["symptoms"]] == [address]
 
 
+def test_engine_tells_what_was_not_given(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Without the line of arguments, the widths and the batch are those that the engine prints."""
+    lines = [
+        line.replace("tensor_parallel_size=1", "tensor_parallel_size=2").replace(
+            "'m'", f"'{MODEL}'"
+        )
+        for line in launched(weights="7.51").splitlines()
+        if "non-default" not in line
+    ]
+    lines.insert(1, f"{API}Chunked prefill is enabled with max_num_batched_tokens=2048.")
+    text = "\n".join(lines).replace("EngineCore pid=9", "Worker_TP1 pid=9")
+    _, row = called(capsys, tmp_path, text, "--gpu", "h100-80gb")
+    assert row["estimate"]["layout"] == "tp2"
+    assert row["estimate"]["ranks"][0]["rank"] == 1
+    assert row["estimate"]["ranks"][0]["weight_gib"]["estimate"] == pytest.approx(7.51, abs=0.02)
+
+
 def test_config_beside_the_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A model of one's own: its config lies where the log does."""
     config = json.loads((CONFIGS / "llama-3.1-8b.json").read_text("utf-8"))

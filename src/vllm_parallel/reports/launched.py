@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,15 @@ from vllm_parallel.frozen import dataclass
 from vllm_parallel.question import Question
 from vllm_parallel.units import GIB
 
+CHOSEN: Final = {
+    "tensor_parallel_size": "tensor_parallel_size",
+    "pipeline_parallel_size": "pipeline_parallel_size",
+    "data_parallel_size": "data_parallel_size",
+    "decode_context_parallel_size": "decode_context_parallel_size",
+    "max_model_len": "max_seq_len",
+    "max_num_batched_tokens": "max_num_batched_tokens",
+    "max_num_seqs": "max_num_seqs",
+}
 NEAR_GIB: Final = 0.02
 CPU_BLOCK: Final = 128
 # Options of a launch that size nothing; a log repeats them.
@@ -93,13 +103,36 @@ def why_not(log: ServeLog, meant: Meant) -> str:
 
 
 def log_args(log: ServeLog) -> dict[str, object]:
-    """The options that the log itself prints, as far as vLLM 0.32.0 has them."""
+    """The options that the log itself prints, as far as vLLM 0.32.0 has them.
+
+    What was not given is taken from lines that say what the engine chose: defaults of releases
+    differ.
+    """
     known = options()
-    return {
+    given = {
         name: value
         for name, value in log.asked.args.items()
         if name in known and name not in ASIDE and value is not None
     }
+    return {**_chosen(log), **given}
+
+
+def _chosen(log: ServeLog) -> dict[str, object]:
+    """Settings that lines of the engine tell."""
+    config = log.asked.config
+    found: dict[str, object] = {
+        name: int(config[key])
+        for name, key in CHOSEN.items()
+        if re.fullmatch(r"\d{1,9}", config.get(key, ""))
+    }
+    if config.get("enforce_eager") == "True":
+        found["enforce_eager"] = True
+    if config.get("enable_prefix_caching") in ("True", "False"):
+        found["enable_prefix_caching"] = config["enable_prefix_caching"] == "True"
+    for worker in log.workers[:1]:
+        if worker.budget_gib and worker.total_gib:
+            found["gpu_memory_utilization"] = round(worker.budget_gib / worker.total_gib, 2)
+    return found
 
 
 def _gpu(log: ServeLog, meant: Meant) -> tuple[str | None, str]:

@@ -111,6 +111,9 @@ def _beside(shown: Shown, beside: Beside) -> str:
     parts = [f"{head}{where}", table(rows, right=range(2, 6))] if beside.ranks else [head + where]
     parts += [_pool(number, pool) for number, pool in enumerate(beside.pools)]
     parts += [f"  {on_one_line(one.says)}" for one in shown.says]
+    version = shown.log.vllm_version if shown.log else None
+    if version is not None and version.partition("+")[0] != beside.release:
+        parts.append(f"  overhead as of {beside.release}: none is known of {on_one_line(version)}")
     if any(row.overhead.printed is not None for row in beside.ranks):
         parts.append("  overhead of the log: its budget less weights and what is left for KV")
     return "\n".join(parts)

@@ -67,11 +67,17 @@ def args(start: Start, record: Record, found: Found) -> None:
 
 def config(start: Start, record: Record, found: Found) -> None:
     """The engine's own config."""
-    start.config = spoken_config(found["config"])
+    start.config |= spoken_config(found["config"])
     start.version = start.version or found["version"]
     start.model = start.model or start.config.get("model")
     if len(start.engine_pids) < MOST:
         start.engine_pids[engine_of(record.name)] = record.pid
+
+
+def batch(start: Start, _: Record, found: Found) -> None:
+    """Tokens or sequences of a step, as the engine chose them."""
+    for name, value in found.groupdict().items():
+        start.config[f"max_num_{name}"] = value
 
 
 def split(start: Start, _: Record, found: Found) -> None:
@@ -257,14 +263,14 @@ EVENTS: Final[Mapping[str, Event]] = {
     "version-banner": version, "version": version, "older-version": version,
     "headless-workers": version, "model-banner": model, "non-default-args": args,
     "older-args": args, "engine-config": config, "older-engine-config": config,
-    "layer-split": split, "rank-assigned": rank, "model-loading": loading,
-    "older-model-loading": loading, "available-kv": available, "kv-memory-given": available,
-    "available-kv-cpu": available, "available-kv-cpu-auto": available, "kv-cache-size": size,
+    "batched-tokens": batch, "default-seqs": batch, "layer-split": split, "rank-assigned": rank,
+    "model-loading": loading, "older-model-loading": loading, "available-kv": available,
+    "kv-memory-given": available, "available-kv-cpu": available,
+    "available-kv-cpu-auto": available, "kv-cache-size": size,
     "older-kv-cache-size": size, "older-concurrency": concurrency, "older-blocks": blocks,
     "blocks-override": override, "num-gpu-blocks": block_count, "graphs-captured": graphs,
     "graph-pool": graph_pool, "memory-summary": summary, "profile": profile,
     "older-profile-terms": profile, "budget": budget, "older-profile": older_profile,
-    "older-profile-sentence": older_terms,
-    "older-budget": older_budget, "stats": stats, "older-stats": stats,
-    "server-ready": ready, "engine-fatal": crashed, "worker-died": crashed,
+    "older-profile-sentence": older_terms, "older-budget": older_budget, "stats": stats,
+    "older-stats": stats, "server-ready": ready, "engine-fatal": crashed, "worker-died": crashed,
 }  # fmt: skip

@@ -31,6 +31,8 @@ BEGINNINGS: Final = tuple(
 )
 MOST_JOINED: Final = 12
 MOST_READINGS: Final = 8
+ACCESS: Final = ' HTTP/1.1" '
+ACCESS_TAIL: Final = 60
 STARTS_KEPT: Final = 16
 SHOWN: Final = 80
 
@@ -64,6 +66,8 @@ class Reader:
         if line.cut and not self.cut:
             self.cut = line.number
         self.any_text = True
+        if self.known and ACCESS in line.text[-ACCESS_TAIL:]:
+            return  # a request of the web server: most lines of a long log, and none of vLLM's
         for record in records(line):
             if record.text or record.tagged:
                 self._record(record)

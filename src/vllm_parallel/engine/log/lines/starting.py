@@ -110,7 +110,17 @@ STARTING: Final[tuple[KnownLine, ...]] = (
         often="once by each API server",
         check="The tokens of one step, which size the activations; per engine",
         source="vllm/config/scheduler.py, SchedulerConfig.__post_init__",
-        pattern=r"Chunked prefill is enabled with max_num_batched_tokens=(?P<tokens>\d+)\.",
+        pattern=r"Chunked prefill is enabled with max_num_batched_tokens=(?P<batched_tokens>\d+)\.",
+    ),
+    KnownLine(
+        name="default-seqs",
+        says="Defaulting max_num_seqs to %d for %s usage context.",
+        by=API,
+        often="where it was not given",
+        level="DEBUG",
+        check="The sequences of one step, which size the sampler; per engine",
+        source="vllm/engine/arg_utils.py, _set_default_max_num_seqs_and_batched_tokens_args",
+        pattern=r"Defaulting max_num_seqs to (?P<seqs>\d+) for ",
     ),
     KnownLine(
         name="enforce-eager",

@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -29,6 +30,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from vllm_parallel import cli
+from vllm_parallel.errors import VllmParallelError
 
 ROOT = Path(__file__).parents[1]
 WHOLE = ROOT / "tests" / "fixtures" / "fuzz"
@@ -186,6 +188,21 @@ def not_json(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON")
 
 
+@cache
+def parsed(words: tuple[str, ...], *, as_json: bool) -> argparse.Namespace:
+    """A call, read once: to read it takes as long as to answer it."""
+    return cli.parsed([*words, "--json"] if as_json else words)
+
+
+def answered(given: argparse.Namespace) -> int:
+    """What `cli.main` does with a call that was read."""
+    try:
+        return int(given.run(given))
+    except VllmParallelError as error:
+        sys.stderr.write(f"vllm-parallel: {error}\n")
+        return cli.UNREADABLE
+
+
 def tried(target: Target, content: bytes, *, as_json: bool) -> int:
     """The exit code of one call.
 
@@ -193,10 +210,10 @@ def tried(target: Target, content: bytes, *, as_json: bool) -> int:
         AssertionError: it printed what it should not.
     """
     Path(target.file).write_bytes(content)
-    words = [*target.words, "--json"] if as_json else [*target.words]
+    given = parsed(target.words, as_json=as_json)
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = cli.main(words)
+        code = answered(given)
     said, complaint = out.getvalue(), err.getvalue()
     if code == cli.UNREADABLE:
         line = complaint.removesuffix("\n")

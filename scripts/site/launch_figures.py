@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from figure import measured
-from guided import GPU, INPUT, MODEL, OUTPUT, SEQUENCES
-from vllm_parallel import Cluster, Deployment, Layout, Settings, Shard, load_model
+from figure import assumed, measured
+from guided import GPU, INPUT, MODEL, OUTPUT, RESTS, SEQUENCES
+from vllm_parallel import Cluster, Deployment, Layout, Settings, Shard, Verdict, load_model
+from vllm_parallel.layout import pipeline_split
 from vllm_parallel.ledger import budgets_on
 from vllm_parallel.render.numbers import gib
 
@@ -33,3 +34,12 @@ totals_apart = measured(
     "public logs that the catalog of GPUs names",
 )
 input_tokens, output_tokens = INPUT, OUTPUT
+
+capacity = Verdict.of(TWO_NODES).capacity
+big_pool = assumed(0 if capacity is None else capacity.pool.tokens, RESTS)
+uneven_layers, uneven_stages = load_model("deepseek-r1", as_bf16=True).layers, 4
+uneven_line = (
+    f"Hidden layers were unevenly partitioned: "
+    f"[{','.join(map(str, pipeline_split(uneven_layers, uneven_stages)))}]. This can be manually "
+    "overridden using the VLLM_PP_LAYER_PARTITION environment variable"
+)

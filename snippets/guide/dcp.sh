@@ -84,7 +84,7 @@ vllm serve "$QWEN" --tensor-parallel-size 8 --decode-context-parallel-size 4
 # --8<-- [end:refused-too-wide]
 # --8<-- [start:refused-queries]
 vllm serve /models/MiniMax-M2 --tensor-parallel-size 48 --decode-context-parallel-size 4 \
-  --distributed-executor-backend ray
+  --nnodes 6 --node-rank 0 --master-addr 10.0.0.1
 # --8<-- [end:refused-queries]
 # --8<-- [start:refused-routed-experts]
 vllm serve "$QWEN" --tensor-parallel-size 8 --decode-context-parallel-size 2 \

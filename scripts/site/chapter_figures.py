@@ -10,6 +10,7 @@ import way_tables as tables
 import ways
 from messages import Message
 from vllm_parallel import Axis, Group, KvCache, Layout, Shard
+from vllm_parallel.catalog.rates import rated_gpus
 from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.constraints import admitted
 from vllm_parallel.layout import experts_on, pipeline_split
@@ -104,6 +105,8 @@ ep_hidden, ep_experts, ep_sums = _ep("dispatch"), _ep("dispatch: experts"), _ep(
 ep_whole = _ep("tokens split over tp")
 pcp_latent, pcp_rope = _pcp("latent"), _pcp("rope key")
 dcp_queries, dcp_sums, dcp_outputs = _dcp("queries"), _dcp("log-sum-exps"), _dcp("outputs")
+
+rated = ", ".join(rated_gpus())
 
 # Groups
 uneven_group = ranks(Group.of(Layout(tp=2, pp=2, dp=2, expert_parallel=True), Axis.EP, 0).ranks)

@@ -72,7 +72,7 @@ bench: $(STAMP)
 	$(BIN)/python scripts/bench.py
 
 fuzz: $(STAMP)
-	$(BIN)/python scripts/fuzz.py $(if $(INPUTS),--inputs $(INPUTS)) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m scripts.fuzz $(if $(INPUTS),--inputs $(INPUTS)) $(if $(SEED),--seed $(SEED))
 
 mutants: $(STAMP)
 	$(BIN)/python scripts/mutants.py $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))

@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from scripts.fuzz import SHARES, TARGETS, Target, batch, damaged, folder_of, tried
+from scripts.damage import damaged
+from scripts.fuzz import SHARES, TARGETS, Target, batch, folder_of, tried
 from vllm_parallel import cli
 
 DRAW: Final = 30  # inputs of each command

@@ -138,6 +138,10 @@ BAD: Final = {
     "empty": ("", "one.prom holds no metric of vLLM"),
     "blank": ("\n\n", "one.prom holds no metric of vLLM"),
     "another program's": ("go_threads 7\n", "one.prom holds no metric of vLLM"),
+    "others of vLLM": (
+        "vllm:request_prompt_tokens_sum 7\n",
+        "none of vLLM's metrics that are read",
+    ),
     "an error page": (HTML, "one.prom line 1 is no metric: '<!DOCTYPE html>'"),
     "another page": ("<html>\n", "one.prom line 1 is no metric"),
     "an answer": ('{"detail":"Not Found"}\n', "one.prom line 1 is no metric"),

@@ -100,9 +100,10 @@ class Snapshot:
         kept = _Kept(place)
         for sample in found:
             kept.take(sample)
-        if not kept.of_vllm:
-            fix = "give what curl prints of /metrics"
-            raise ParseError(place=place, problem="holds no metric of vLLM", fix=fix)
+        if not kept.rows:
+            what = "none of vLLM's metrics that are read" if kept.of_vllm else "no metric of vLLM"
+            fix = "give what curl prints of /metrics, whole"
+            raise ParseError(place=place, problem=f"holds {what}", fix=fix)
         kept.note_unknown()
         engines = tuple(kept.engine(number) for number in sorted(kept.rows))
         return cls(place=place, engines=engines, notes=tuple(kept.notes))

@@ -105,6 +105,25 @@ CASES: Final[dict[str, tuple[Sequence[str], str, str]]] = {
         "lowering `max_num_seqs`.",
         "out-of-memory",
     ),
+    "in a container, without a full stop": (
+        [
+            "server-1  | (EngineCore_DP0 pid=9) ValueError: Total number of attention heads (32) "
+            "must be divisible by tensor parallel size",
+            "server-1  | (APIServer pid=1) INFO 11-30 20:26:23 [a.py:1] goodbye",
+            f"server-1  | {API}",
+        ],
+        "Total number of attention heads (32) must be divisible by tensor parallel size",
+        "heads-do-not-divide",
+    ),
+    "behind a prefix of one's own": (
+        [
+            f"[node 1] {CORE}ValueError: Total number of attention heads (32) must be divisible by "
+            "tensor parallel size",
+            f"[node 1] {CORE}goodbye",
+        ],
+        "Total number of attention heads (32) must be divisible by tensor parallel size",
+        "heads-do-not-divide",
+    ),
     "torch alone": (
         [f"{CORE}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", API],
         "CUDA out of memory. Tried to allocate 2.00 GiB.",

@@ -53,6 +53,8 @@ POOLS: Final[dict[str, tuple[Sequence[str], int]]] = {
         ],
         1_048_576,
     ),
+    "a prefix of one's own": ([f"[node 1] {POOL}"], 1_048_576),
+    "times of a pipe": ([f"Nov 30 20:26:22 {POOL}"], 1_048_576),
     "another logger": (
         [f"2026-11-30 20:26:22,123 - vllm.v1.core.kv_cache_utils - INFO - {BOTH}512.00x"],
         1_048_576,

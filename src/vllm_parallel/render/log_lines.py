@@ -86,7 +86,7 @@ def _symptom(line: KnownLine) -> str:
 
 
 def _facts(line: KnownLine) -> Iterator[str]:
-    yield line.check
+    yield f"{line.check}."
     often = line.often[0].upper() + line.often[1:]
     level = "" if line.level == "INFO" else f" Level {line.level}."
     yield f"{often}. Printed by: {line.by}.{level}"

@@ -119,14 +119,17 @@ class Failures:
         return said.endswith(ENDS) or len(self._lines) > MOST_LINES
 
     def _goes_on(self, record: Record) -> bool:
-        opened = self._open
-        if opened is None or record.text.startswith(ASIDE[:3]) or RAISED.match(record.text):
+        """Whether a record belongs to the open sentence: wrapped, or a line of a longer one."""
+        opened, text = self._open, record.text
+        if opened is None or text.startswith(ASIDE[:3]) or RAISED.match(text):
             return False
-        if not VALIDATION.match(self._lines[0]) and record.text.startswith(ASIDE):
+        listed = bool(VALIDATION.match(self._lines[0])) or text.startswith("- ")
+        if text.startswith(ASIDE) and not listed:
             return False
+        if record.level is None and not record.tagged:
+            return True
         same = (record.name, record.pid, record.level, record.file)
-        untagged = record.level is None and not record.tagged
-        return untagged or same == (opened.name, opened.pid, opened.level, opened.file)
+        return listed and same == (opened.name, opened.pid, opened.level, opened.file)
 
 
 def _exception(text: str) -> tuple[str, str] | None:

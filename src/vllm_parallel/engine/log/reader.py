@@ -81,7 +81,8 @@ class Reader:
             return
         if not self._known(record):
             self._unknown(record)
-        self.start.failures.feed(record)
+        if not record.leads:
+            self.start.failures.feed(record)
 
     def _known(self, record: Record) -> bool:
         """Whether it is a line of the table, whose event then is carried out."""
@@ -167,7 +168,8 @@ class Reader:
             if len(whole) <= LONGEST_LINE and self._known(opened._replace(text=whole)):
                 self._open = None
                 return True
-        self._open = (opened, [whole[:LONGEST_LINE] for whole in wholes[:MOST_READINGS]])
+        if not record.leads:
+            self._open = (opened, [whole[:LONGEST_LINE] for whole in wholes[:MOST_READINGS]])
         if record.number - opened.number > MOST_JOINED:
             self._give_up()
         return False

@@ -44,6 +44,7 @@ class Record(NamedTuple):
     file: str | None = None
     times: int = 1
     tagged: bool = False
+    leads: bool = False  # it stands before a record on its line: a prefix, or a progress bar
 
     @property
     def writer(self) -> tuple[str | None, int | None]:
@@ -64,7 +65,8 @@ def records(line: Line) -> Iterator[Record]:
             break
         tag_start = _tags_before(line.text, start, found.start())
         if head is not None or tag_start > start:
-            yield _record(line, head, tags, line.text[start:tag_start])
+            before = _record(line, head, tags, line.text[start:tag_start])
+            yield before if head is not None else before._replace(leads=True)
         start, head, tags = found.end(), found, line.text[tag_start : found.start()]
     yield _record(line, head, tags, line.text[start:])
 

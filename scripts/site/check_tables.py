@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Final
+
 from guided import GPU, Guide, guide_layouts
+from vllm_parallel.cli import main
 from vllm_parallel.ledger import Pool
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, table
 from vllm_parallel.render.numbers import gib, times, whole
 
+ROOT: Final = Path(__file__).resolve().parents[2]
+REAL: Final = ROOT / "results" / "2026-11-30-cpu-replica" / "pp2-serve.log"
 COMPUTED, ASSUMED = Provenance.COMPUTED, Provenance.ASSUMED
 NONE = "none"
 
@@ -31,6 +39,14 @@ def expected() -> str:
     head = ("", *(str(one.deployment.layout) for one in guide_layouts))
     caption = f"Computed for {GPU.label}; italics rest on the overhead, assumed until you measure."
     return table(head, rows, caption=caption, totals=(0, 3, 7))
+
+
+def real_log() -> str:
+    """What `vllm-parallel log` prints of a start that this site keeps."""
+    printed = StringIO()
+    with redirect_stdout(printed):
+        main(["log", str(REAL)])
+    return printed.getvalue().rstrip().replace(f"{ROOT}/", "")
 
 
 def _row(name: str, figures: list[str], *, assumed: bool = False) -> list[Cell]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
@@ -31,6 +32,7 @@ from vllm_parallel.ranks import all_groups
 from vllm_parallel.render.heads import HeadSplit, head_diagram
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.interleave import Dealing, diagram
+from vllm_parallel.render.markdown import code
 from vllm_parallel.render.numbers import counted, gib, size, times, whole
 from vllm_parallel.settings import ContextSettings, ExpertSettings
 
@@ -53,10 +55,10 @@ NAMES: Final = {
 }
 RULE_MODELS: Final = (  # name, whom it binds, an example on the page
     ("tp-divides-by-dcp", "all, without PCP"),
+    ("dcp-spans-pcp", "all, with PCP"),
     ("dcp-needs-tp-above-kv-heads", "GQA, MQA"),
     ("dcp-at-most-copies", "GQA, MQA"),
     ("queries-divide-by-dcp", "GQA, MQA"),
-    ("dcp-spans-pcp", "all, with PCP"),
 )
 DOCUMENTED: Final = (  # model, tp, the dcp that are suggested, cluster
     ("deepseek-r1", 8, (8,), NODE),
@@ -64,6 +66,7 @@ DOCUMENTED: Final = (  # model, tp, the dcp that are suggested, cluster
     ("qwen3-235b-a22b", 8, (2,), NODE),
 )
 REQUESTS: Final = 64
+FLAG: Final = re.compile(r"(?<![\w-])(--?[a-z][\w-]*(?: \d+)?)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +239,8 @@ def refusal(model: str, layout: Layout, settings: Settings | None = None) -> str
     found = Verdict.of(deployment).refusal
     if found is None:
         raise ValueError(f"{model} starts with {layout}")
-    return f"> {_code(found.message)}\n\nWay out: {found.fix}."
+    fix = FLAG.sub(r"`\1`", found.fix)
+    return f"> {code(found.message)}\n\nWay out: {fix}."
 
 
 def documented() -> str:
@@ -381,8 +385,3 @@ def _figure(picture: str, title: str) -> str:
         f'<figure class="placement" tabindex="0" role="group" aria-label="{title}">{picture}'
         f"<figcaption>{title}. Computed.</figcaption></figure>"
     )
-
-
-def _code(text: str) -> str:
-    """vLLM's sentence as code, its own backticks kept."""
-    return f"<code>{escape(text)}</code>"

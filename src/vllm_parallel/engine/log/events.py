@@ -249,6 +249,12 @@ def stats(start: Start, _: Record, found: Found) -> None:
     )
 
 
+def ray_warning(start: Start, record: Record, found: Found) -> None:
+    """Ray's count of GPUs on one node, which says nothing of several."""
+    said = f"harmless over several nodes: {found['world']} is tp x pp x pcp, not tp"
+    start.note(record.number, f"{said}, and is held against the GPUs of one node")
+
+
 def ready(start: Start, _: Record, __: Found) -> None:
     """A server that takes requests."""
     start.ready = True
@@ -272,5 +278,6 @@ EVENTS: Final[Mapping[str, Event]] = {
     "graph-pool": graph_pool, "memory-summary": summary, "profile": profile,
     "older-profile-terms": profile, "budget": budget, "older-profile": older_profile,
     "older-profile-sentence": older_terms, "older-budget": older_budget, "stats": stats,
-    "older-stats": stats, "server-ready": ready, "engine-fatal": crashed, "worker-died": crashed,
+    "older-stats": stats, "ray-exceeds-gpus": ray_warning, "server-ready": ready,
+    "engine-fatal": crashed, "worker-died": crashed,
 }  # fmt: skip

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.shared import FIELD, needs_field
 from vllm_parallel import cli
@@ -17,6 +19,7 @@ from vllm_parallel.engine.bench_results.documents import read
 from vllm_parallel.errors import ParseError
 
 Streams = pytest.CaptureFixture[str]
+RUNS: Final = Path(__file__).parents[1] / "results"
 Fields = Mapping[str, object]
 
 # As v0.32.0 writes one: 16 requests of 128 + 32 tokens, 4 at a time.
@@ -337,6 +340,33 @@ def test_arrays_are_left_out(indent: int | None, ascii_only: bool) -> None:
         assert [one.fields for one in read("r.json", pieces)] == expected
 
 
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(
+    st.lists(st.dictionaries(st.text(), values, max_size=4), min_size=1, max_size=4),
+    st.booleans(),
+    st.sampled_from([None, 1]),
+    st.integers(1, 40),
+)
+def test_any_objects_in_any_pieces(
+    objects: list[dict[str, object]], listed: bool, indent: int | None, size: int
+) -> None:
+    """Against `json` itself: a list of objects or one after the other, cut anywhere."""
+    if listed:
+        text = json.dumps(objects, indent=indent, ensure_ascii=False).encode()
+    else:
+        text = "\n".join(json.dumps(one, indent=indent) for one in objects).encode()
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    assert [one.fields for one in read("r.json", pieces)] == [emptied(one) for one in objects]
+
+
 def test_lines_are_counted() -> None:
     text = b'{"a": [\n1,\n2]}\n\n{"b": "x"}\n{"c"\n: 1}'
     for size in (1, 3, 100):
@@ -551,3 +581,16 @@ def test_field_results() -> None:
     assert "in seconds" in seconds.notes[0]
     run = rows["v0.25.1-sweep-run0"]
     assert (run.trial, run.load.max_concurrency, run.outcome.completed) == (0, 2, 8)
+
+
+@pytest.mark.parametrize("run", sorted(RUNS.glob("*/run.toml")), ids=lambda path: path.parent.name)
+def test_committed_runs(run: Path) -> None:
+    """Every result that the real vLLM wrote is a row, named as its file is."""
+    sweep = Sweep.of([run.parent])
+    assert sweep.whole
+    assert sweep.notes == ()
+    assert len(sweep.rows) == len(list(run.parent.glob("*-c*-r*.json")))
+    for row in sweep.rows:
+        name = f"{row.label}-c{row.load.max_concurrency}-r{row.trial}.json"
+        assert Path(row.path).name == name
+        assert row.outcome.latency("ttft")

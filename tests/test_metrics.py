@@ -416,3 +416,22 @@ def test_field_metrics() -> None:
     assert "no engine label" in said
     assert "vllm:gpu_cache_usage_perc, as older" in said
     assert "3 metrics that vLLM 0.32.0 has not, such as vllm:num_requests_swapped" in said
+
+
+# The runs of this checkout, as the real vLLM wrote them.
+
+RUNS: Final = Path(__file__).parents[1] / "results"
+READINGS: Final = sorted(RUNS.glob("*/*-before.prom"))
+
+
+@pytest.mark.parametrize("before", READINGS, ids=lambda path: path.stem)
+def test_committed_readings(before: Path) -> None:
+    """Each pair is of one start; what is noted is only that blocks are added up."""
+    after = before.with_name(before.name.replace("-before", "-after"))
+    found = MetricsChange.of(Snapshot.of_file(before), Snapshot.of_file(after))
+    assert found.comparable
+    assert all(note.endswith(" engines") for note in found.notes)
+    for engine in found.engines:
+        assert engine.generation_tokens is not None
+        assert engine.generation_tokens > 0
+        assert engine.after.kv_cache_size_tokens is not None

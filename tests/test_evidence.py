@@ -47,7 +47,7 @@ def test_every_judged_launch_is_published() -> None:
 
 def test_both_tables_hold_every_id_once() -> None:
     for case in cases():
-        assert tables.memory().count(f">{case.id}<") == 1
+        assert tables.memory().count(f'id="{case.id}"') == 1
     times = tables.times()
     for line in (FOLDER / "points.jsonl").read_text("utf-8").splitlines():
         assert times.count(f">{json.loads(line)['id']}<") == 1

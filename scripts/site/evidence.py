@@ -33,7 +33,7 @@ class Found(StrEnum):
 
     EQUAL = "equal"
     DIFFERS = "differs"
-    GIVEN = "taken as given"
+    GIVEN = "given"
     NOT_COMPUTED = "not computed"
 
 

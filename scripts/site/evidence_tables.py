@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
+from html import escape
 from typing import Final
 
 from evidence import Case, Evidence, Found, cases
 from speeds import FOLDER, Point, Speed, counting, priced, read
 from vllm_parallel.provenance import Provenance
-from vllm_parallel.render.html import Cell, computed, table
+from vllm_parallel.render.html import Cell, computed
 from vllm_parallel.render.markdown import table as markdown
 from vllm_parallel.render.numbers import counted
 
 MEASURED: Final = Provenance.MEASURED
 Json = Mapping[str, object]
-SPACES: Final = "tokens in and out, at a concurrency or a rate"
 
 
 def summary() -> str:
@@ -36,70 +36,101 @@ def summary() -> str:
 
 def memory() -> str:
     """Every published figure of memory, by its page or log."""
-    rows = [row for case in cases() for row in _rows(case)]
-    head = ("published by", "of what", "figure", "published", "computed", "", "what it says")
+    blocks = [(_about(case), [_row(figure) for figure in case.figures]) for case in cases()]
+    head = ("figure", "published", "computed", "")
     caption = "Figures as they were published, and what the kernel says of the same deployment."
-    return table(head, rows, caption=caption)
+    return grouped(head, blocks, caption)
 
 
-def _rows(case: Case) -> Iterator[list[Cell]]:
-    release = case.release if case.release == "not stated" else f"vLLM {case.release}"
-    about = f"{case.model}; {case.hardware}; {case.conditions}; {release}, {case.date}"
-    for number, figure in enumerate(case.figures):
-        source = Cell(case.id, href=case.source or "") if number == 0 else Cell("")
-        yield [
-            source,
-            Cell(about if number == 0 else ""),
-            Cell(figure.what),
-            Cell(figure.published, MEASURED),
-            computed(figure.computed),
-            Cell(figure.found.value),
-            Cell(case.standing if number == 0 else ""),
-        ]
+def _about(case: Case) -> str:
+    release = "release not stated" if case.release == "not stated" else f"vLLM {case.release}"
+    date = "" if case.date == "not stated" else f", {case.date}"
+    conditions = "flags not stated" if case.conditions == "not stated" else case.conditions
+    about = f"{case.hardware}; {conditions}; {release}{date}. {case.standing}"
+    model = "A model not stated" if case.model == "not stated" else case.model
+    return f"{link(model, case.source, case.id)}: {escape(about)}"
+
+
+def _row(figure: Evidence) -> list[Cell]:
+    published = Cell(figure.published, MEASURED)
+    return [Cell(figure.what), published, computed(figure.computed), Cell(figure.found.value)]
 
 
 def times() -> str:
     """Every published load: the time between tokens, and the computed one."""
     known = {one.point.id: one for one in _priced()}
-    rows = [_time(row, known.get(str(row["id"]))) for row in _lines()]
-    head = (
-        "point", "of what", "layout", "release", "load", "TPOT, ms", "computed", "error",
-        "what to know",
-    )  # fmt: skip
-    caption = f"Loads: {SPACES}. TPOT is the mean or median, as published."
-    return table(head, rows, caption=caption)
+    blocks: dict[str, list[list[Cell]]] = {}
+    for row in _lines():
+        speed = known.get(str(row["id"]))
+        blocks.setdefault(_of_what(row, speed), []).append(_time(row, speed))
+    head = ("point", "load", "TPOT, ms", "computed", "error")
+    caption = "Loads: tokens in and out, at a concurrency or a rate. TPOT as published."
+    return grouped(head, list(blocks.items()), caption)
 
 
-def _time(row: Json, speed: Speed | None) -> list[Cell]:
-    found = [Cell(str(row["id"]), href=str(row["source"]))]
+def _of_what(row: Json, speed: Speed | None) -> str:
+    """What the points of one block have in common."""
     gpus = row.get("gpus")
     hardware = f"{gpus} × {row['gpu']}" if isinstance(gpus, int) and gpus > 1 else row["gpu"]
-    found += [
-        Cell(f"{row['model'] or 'not stated'}; {hardware or 'GPU not stated'}"),
-        Cell(str(row.get("layout") or "not stated") if speed is None else _layout(speed.point)),
-        Cell(str(row["vllm_version"] or "not stated")),
-        Cell(_load(row)),
-        Cell(_milliseconds(row), MEASURED),
-    ]
+    layout = row.get("layout") if speed is None else str(speed.point.deployment.layout)
+    release = row["vllm_version"]
+    about = (
+        f"{row['model'] or 'model not stated'}; {hardware or 'GPU not stated'}; "
+        f"{layout or 'layout not stated'}; "
+        f"{f'vLLM {release}' if release else 'release not stated'}. {_to_know(row, speed)}."
+    )
+    return escape(about)
+
+
+def _to_know(row: Json, speed: Speed | None) -> str:
+    """What was assumed, or why a point is not computed."""
     if speed is None:
-        return [*found, Cell(""), Cell(""), Cell(f"not computed: {row['unjudged']}")]
+        return f"Not computed: {row['unjudged']}"
     assumed = [what for what in speed.point.assumed if what != "engine"]
     engine = speed.point.engine.value
     if not any(what.startswith("engine") for what in assumed):
         engine += ", assumed"
-    told = "; ".join((f"engine {engine}", *assumed))
-    if speed.point.id not in {point.id for point in _counting()}:
-        told += "; a rate is pinned on it"
-    return [
-        *found,
-        computed(f"{speed.seconds * 1e3:.2f}"),
-        computed(f"{speed.error:+.1%}".replace("-", "−")),
-        Cell(told),
+    pinned = ["a rate is pinned on it"] if speed not in counting(_priced()) else []
+    return "; ".join((f"Engine {engine}", *assumed, *pinned))
+
+
+def _time(row: Json, speed: Speed | None) -> list[Cell]:
+    found = [
+        Cell(str(row["id"]), href=str(row["source"])),
+        Cell(_load(row)),
+        Cell(_milliseconds(row), MEASURED),
     ]
+    if speed is None:
+        return [*found, Cell(""), Cell("")]
+    error = f"{speed.error:+.1%}".replace("-", "−")
+    return [*found, computed(f"{speed.seconds * 1e3:.2f}"), computed(error)]
 
 
-def _layout(point: Point) -> str:
-    return str(point.deployment.layout)
+def grouped(
+    head: Sequence[str], blocks: Sequence[tuple[str, list[list[Cell]]]], caption: str
+) -> str:
+    """A table in blocks, each under its own line."""
+    lines = []
+    for about, rows in blocks:
+        lines.append(f'<tr class="group"><td colspan="{len(head)}">{about}</td></tr>')
+        lines += [f"<tr>{''.join(cell.html() for cell in row)}</tr>" for row in rows]
+    numbers = {
+        n for _, rows in blocks for row in rows for n, cell in enumerate(row) if cell.provenance
+    }
+    names = "".join(
+        f'<th class="num">{escape(name)}</th>' if n in numbers else f"<th>{escape(name)}</th>"
+        for n, name in enumerate(head)
+    )
+    return (
+        f'<table class="figures"><caption>{escape(caption)}</caption>'
+        f"<thead><tr>{names}</tr></thead><tbody>\n" + "\n".join(lines) + "\n</tbody></table>"
+    )
+
+
+def link(text: str, address: str | None, ident: str) -> str:
+    """A text in bold that links to another site, where there is an address."""
+    inner = escape(text) if address is None else f'<a href="{escape(address)}">{escape(text)}</a>'
+    return f'<strong id="{escape(ident)}">{inner}</strong>'
 
 
 def _load(row: Json) -> str:
@@ -137,11 +168,6 @@ def _points() -> tuple[object, ...]:
 @cache
 def _priced() -> tuple[Speed, ...]:
     return tuple(priced(one for one in _points() if isinstance(one, Point)))
-
-
-@cache
-def _counting() -> tuple[Point, ...]:
-    return tuple(speed.point for speed in counting(_priced()))
 
 
 def figures() -> str:

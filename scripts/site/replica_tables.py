@@ -13,7 +13,7 @@ from replica import STARVED, Printed
 from vllm_parallel.compare import Judgement, Metric, Standing
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, computed, table
-from vllm_parallel.render.numbers import counted, size, whole
+from vllm_parallel.render.numbers import counted, whole
 from vllm_parallel.runs import RunLayout
 
 MEASURED: Final = Provenance.MEASURED
@@ -42,7 +42,6 @@ def pools() -> str:
         rows.append(
             [
                 Cell(layout.name),
-                computed(size(known.cache.block_bytes(0))),
                 computed(whole(known.num_blocks)),
                 computed(whole(known.tokens)),
                 Cell(_one({whole(one.engine.kv_tokens) for one in found}), MEASURED),
@@ -53,10 +52,9 @@ def pools() -> str:
             ]
         )
     head = (
-        "layout", "a rank's block", "blocks", "tokens", "printed", "fit at once", "pools",
-        "lines of all starts", "",
+        "layout", "blocks", "tokens", "printed", "fit at once", "pools", "lines", "",
     )  # fmt: skip
-    caption = "One pool: computed from the config and the command, and as every start printed it."
+    caption = "One pool, computed, and as the lines of all starts print it."
     return table(head, rows, caption=caption)
 
 
@@ -75,7 +73,7 @@ def lines() -> str:
         cells = []
         for layout in replica.layouts():
             starts = [replica.said(layout, start)[what] for start in layout.starts]
-            by |= {process for one in starts for process in one.processes}
+            by |= {process.partition("_")[0] for one in starts for process in one.processes}
             cells.append(Cell(_range([one.times for one in starts]), MEASURED))
         rows.append([Cell(what), Cell(", ".join(sorted(by)) or "nobody"), *cells, Cell(on_gpu)])
     head = ("line", "printed by", *names, "on a GPU")

@@ -11,7 +11,7 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site test lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica
+.PHONY: help site test test-site test-changed lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica
 .DELETE_ON_ERROR:
 
 help:
@@ -23,6 +23,8 @@ help:
 	@echo "make bench  time the kernel"
 	@echo "make fuzz   feed 100,000 damaged files to the commands that read them (INPUTS=5000 SEED=2)"
 	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
+	@echo "make test-site  look at every page in a real Chromium (CHROMIUM=/path: that one)"
+	@echo "make test-changed  change inputs in a copy; no old figure may stay on its pages"
 	@echo "make accuracy  compare with measured launches (FILE=rows.jsonl CONFIGS=folder: others)"
 	@echo "make verdicts  draw how often comparisons of equal layouts give a verdict, for the site"
 	@echo "make engine  install the real vLLM outside the checkout, 4 GB (VERSION=0.31.0: that one)"
@@ -76,6 +78,13 @@ fuzz: $(STAMP)
 
 mutants: $(STAMP)
 	$(BIN)/python scripts/mutants.py $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))
+
+# A real browser looks at the site; an old figure in the site of a changed input was typed.
+test-site: site
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m browser tests/browser
+
+test-changed: site
+	$(BIN)/python scripts/changed.py site
 
 accuracy: $(STAMP)
 	$(BIN)/python scripts/accuracy.py $(if $(FILE),"$(FILE)") $(if $(CONFIGS),"$(CONFIGS)")

@@ -20,6 +20,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
+import budgets
 import covered
 import typed
 from html_checks import external_assets, identifiers, page_problems, style_problems
@@ -77,6 +78,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _BUILD.sources.clear()
     if logging.INFO not in {logger.level for logger in _LOGGERS}:
         raise PluginError("-q and -v switch strict checks off: build without them")
+    _refuse(list(_notebook_settings(config)))
     for logger in _LOGGERS:
         logger.addHandler(_HANDLER)
     warnings.filterwarnings("error", module=rf"_code_block|{PACKAGE}")
@@ -127,6 +129,14 @@ def on_build_error(error: Exception) -> None:
     _stop()
 
 
+def _notebook_settings(config: MkDocsConfig) -> Iterator[str]:
+    """The plugin's own settings publish tracebacks, and figures of a package that has changed."""
+    plugin = config.plugins.get("mkdocs-jupyter")
+    for name, value in (("execute", True), ("allow_errors", False), ("cache", False)):
+        if plugin is not None and plugin.config[name] is not value:
+            yield f"mkdocs-jupyter: {name} has to be {str(value).lower()}"
+
+
 def _stop() -> None:
     _BUILD.running = False
     for logger in _LOGGERS:
@@ -162,6 +172,8 @@ def _site_problems(folder: Path, pages: dict[str, Element], base: str) -> Iterat
     for name, root in pages.items():
         label = _BUILD.sources.get(name, name)
         yield from (f"{label}: {text}" for text in _page_problems(site, name, root))
+        size = files[name].stat().st_size
+        yield from (f"{label}: {text}" for text in budgets.problems(label, root, size))
     for name, path in files.items():
         yield from (f"{name}: {text}" for text in _asset_problems(path))
 

@@ -17,6 +17,7 @@ import launch_figures
 from accuracy_tables import exact_cases, judged_rows
 from claims import count
 from counts import recorded
+from coverage_tables import count as item_count
 from figure import assumed, measured
 from group_tables import count as group_count
 from guided import GPU, MODEL, RESTS, SETTINGS, tp4dp2, tp4pp2, tp8
@@ -105,6 +106,7 @@ step = ShownStep()
 settings = SETTINGS
 vocabulary_multiple = VOCABULARY_MULTIPLE
 claim_count = count()
+coverage_items = item_count()
 allocator_block = size(ALLOCATOR_BLOCK)
 overhead = assumed(gib(tp8.overhead.likely, 1), RESTS)
 overhead_range = assumed(

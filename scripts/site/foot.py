@@ -27,8 +27,17 @@ LEGEND = {
     Kind.MEASURED: "read from a run or a publication that the page names",
 }
 
+BRANCH = "main"
+
 _KIND = re.compile(r'class="[^"]*\b(?:computed|assumed|measured)\b')
 _TITLE = re.compile(r"</h1>")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Point edit links at the branch that is published, where there is a repository."""
+    if config.repo_url and "edit_uri" not in config.user_configs[0]:
+        config.edit_uri = f"edit/{BRANCH}/docs/"
+    return config
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:

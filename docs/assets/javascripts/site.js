@@ -1,0 +1,53 @@
+/* Two things that the theme does not do: pasted text is searched as words, commands are copied bare. */
+
+/* The search takes signs of a flag or a message for operators: `-`, `:`, `+`, `"`. A name is found
+ * by all its parts, a whole message by those of its words that a text shares, whatever the titles. */
+{
+  const QUERY = 2 // the theme's message that carries what was typed
+  const LONG = 4 // words from which on it is a message
+
+  function words(text) {
+    return text.replace(/[^\p{L}\p{N}.]+|\.(?!\d)/gu, " ").trim().split(" ").filter(Boolean)
+  }
+
+  function bare(text) {
+    const parts = words(text)
+    if (/^\s*(-|\S*[_:])\S+\s*$/.test(text)) return parts.map(one => `+${one}*`).join(" ")
+    if (parts.length < LONG) return parts.join(" ")
+    const telling = parts.filter(one => one.length > 2 && !/^[\d.]+$/.test(one))
+    return (telling.length ? telling : parts).map(one => `text:${one}^1`).join(" ")
+  }
+
+  const post = Worker.prototype.postMessage
+  Worker.prototype.postMessage = function (message, ...rest) {
+    const query = message?.type === QUERY && typeof message.data === "string"
+    return post.call(this, query ? { ...message, data: bare(message.data) } : message, ...rest)
+  }
+}
+
+/* Of a block with prompts, only what follows a prompt is a command; the rest is output. */
+document.addEventListener("click", event => {
+  const button = event.target.closest?.("[data-clipboard-target]")
+  const code = button && document.querySelector(button.dataset.clipboardTarget)
+  if (!code?.querySelector(".gp")) return
+  const bare = code.cloneNode(true)
+  for (const output of bare.querySelectorAll(".go, .gt")) output.remove()
+  for (const prompt of bare.querySelectorAll(".gp")) prompt.textContent = "\u0000"
+  button.dataset.clipboardText = bare.textContent
+    .split("\n")
+    .filter(line => line.includes("\u0000"))
+    .map(line => line.replace(/\u0000 ?/g, ""))
+    .join("\n")
+}, true)
+
+/* What scrolls sideways can be scrolled by keyboard. */
+{
+  const BOXES = ".md-content :is(.md-typeset__scrollwrap, .table-box, figure, table, pre > code)"
+  function reach() {
+    for (const box of document.querySelectorAll(BOXES)) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0
+    }
+  }
+  addEventListener("load", reach)
+  addEventListener("resize", reach)
+}

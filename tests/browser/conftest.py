@@ -1,0 +1,78 @@
+"""A real Chromium, and the built site served on this machine alone: `make test-site`.
+
+The browser is `CHROMIUM`, or the first found on the path; the site is `site/`, or `SITE`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT: Final = Path(__file__).parents[2]
+SITE: Final = Path(os.environ.get("SITE", ROOT / "site"))
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# All other hosts are unreachable, and a test says so where a page asks for one.
+ALONE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base's name
+        """Say nothing of requests."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Address of a folder served on this machine."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def addresses() -> list[str]:
+    """Every page of the built site, the error page too."""
+    paths = (path.relative_to(SITE).as_posix() for path in sorted(SITE.rglob("*.html")))
+    return [path.removesuffix("index.html") for path in paths]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "address" in metafunc.fixturenames:
+        metafunc.parametrize("address", addresses() or ["no site: run make site first"])
+
+
+@pytest.fixture(scope="session")
+def host() -> Iterator[str]:
+    assert (SITE / "build-complete").is_file(), f"no whole site at {SITE}: run make site"
+    with served(SITE) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    assert path, "no Chromium on the path: install it, or name it, CHROMIUM=/path make test-site"
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage", ALONE]
+        running = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    yield context.new_page()
+    context.close()

@@ -1,0 +1,94 @@
+"""What a reader does: search with what the terminal showed, copy a command, print."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import SITE
+from tests.browser.look import OPEN
+
+pytestmark = [pytest.mark.site, pytest.mark.browser]
+
+FIRST: Final = 3  # pages that a reader looks through
+HITS: Final = """all => all.map(one =>
+  [...one.querySelectorAll("a")].map(link => link.pathname + link.hash))"""
+
+
+def hits(page: Page, host: str, query: str) -> list[list[str]]:
+    """What the search of the site finds: of each page, best first, the addresses of its hits."""
+    page.goto(f"{host}/", wait_until="load")
+    page.click(".md-search__input")
+    page.fill(".md-search__input", query)
+    page.keyboard.press("End")  # the theme listens to keys
+    page.wait_for_selector(".md-search-result__item a", state="attached", timeout=60_000)
+    found: list[list[str]] = page.eval_on_selector_all(".md-search-result__item", HITS)
+    return found
+
+
+SEARCHES: Final = (
+    ("-dcp", "/reference/flags/"),
+    ("vllm:num_preemptions_total", "/reference/metrics/"),
+    ('vllm:kv_cache_usage_perc{engine="0"} 0.5', "/reference/metrics/"),
+)
+
+
+@pytest.mark.parametrize("query, target", SEARCHES, ids=[query[:40] for query, _ in SEARCHES])
+def test_search_finds(query: str, target: str, page: Page, host: str) -> None:
+    found = [link for hit in hits(page, host, query)[:FIRST] for link in hit]
+    assert target in found, found
+
+
+BUTTON: Final = '<button data-clipboard-target="#planted > code"></button>'
+CONSOLE: Final = f"""
+<div class="highlight"><pre id="planted"><span></span>{BUTTON}<code>
+<span class="gp">$ </span>vllm<span class="w"> </span>serve<span class="w"> </span>m
+<span class="go">INFO ready</span>
+<span class="gp">$ </span>vllm<span class="w"> </span>bench
+</code></pre></div>
+"""
+
+
+def copied(page: Page, button: str) -> str:
+    page.eval_on_selector(button, "one => one.click()")
+    text: str = page.evaluate("navigator.clipboard.readText()")
+    return text
+
+
+def test_only_the_commands_of_a_console_are_copied(page: Page, host: str) -> None:
+    page.goto(f"{host}/", wait_until="load")
+    page.eval_on_selector(
+        ".md-content__inner", "(one, html) => one.insertAdjacentHTML('beforeend', html)", CONSOLE
+    )
+    assert copied(page, "#planted button") == "vllm serve m\nvllm bench"
+
+
+def test_no_prompt_and_no_output_is_copied(address: str, page: Page, host: str) -> None:
+    page.goto(f"{host}/{address}", wait_until="load")
+    page.evaluate(OPEN)
+    buttons = page.locator(".highlight:has(.gp) [data-clipboard-target]")
+    for at in range(buttons.count()):
+        buttons.nth(at).evaluate("one => one.click()")
+        lines = page.evaluate("navigator.clipboard.readText()").splitlines()
+        assert lines, address
+        assert not [line for line in lines if line.startswith(("$", ">>>", "INFO"))], address
+
+
+def test_a_command_is_copied_whole(page: Page, host: str) -> None:
+    page.goto(f"{host}/", wait_until="load")
+    page.wait_for_selector(".highlight [data-clipboard-target]", state="attached")
+    text = copied(page, ".highlight [data-clipboard-target]")
+    code = page.eval_on_selector(".highlight code", "one => one.textContent")
+    assert text.strip() == code.strip()
+
+
+def test_paper_shows_folded_answers_and_no_frame(page: Page, host: str) -> None:
+    folded = next(path for path in sorted(SITE.rglob("*.html")) if "<details" in path.read_text())
+    page.goto(f"{host}/{folded.relative_to(SITE).as_posix()}", wait_until="load")
+    page.emulate_media(media="print")
+    for shown in page.query_selector_all(".md-content details > :not(summary)"):
+        assert shown.bounding_box(), folded
+    for frame in (".md-header", ".md-sidebar", ".md-footer"):
+        assert not page.is_visible(frame), frame

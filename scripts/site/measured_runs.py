@@ -14,11 +14,14 @@ from mkdocs.exceptions import PluginError
 
 def on_pre_build(config: MkDocsConfig) -> None:
     """Check every run under `results/`; what is wrong with each is said at once."""
+    results = Path(config.config_file_path).parent / "results"
+    if not results.is_dir():
+        return
     # The package is loaded anew for every build.
     runs = importlib.import_module("vllm_parallel.runs")
     errors = importlib.import_module("vllm_parallel.errors")
     found = []
-    for folder in runs.run_folders(Path(config.config_file_path).parent / "results"):
+    for folder in runs.run_folders(results):
         try:
             check = runs.Check.of(folder)
         except errors.ParseError as error:

@@ -73,6 +73,7 @@ class PoolRow:
     None where no memory was printed. `whole` says that every stage printed its memory.
     """
 
+    engine: int
     estimate: int | None
     follows: tuple[int, int] | None
     whole: bool
@@ -103,6 +104,7 @@ class Beside:
         follows = _follows(deployment, by_stage)
         pools = tuple(
             PoolRow(
+                engine=pool.engine,
                 estimate=estimate,
                 follows=follows,
                 whole=len(by_stage) == deployment.layout.pp,

@@ -141,7 +141,8 @@ def _gpu(log: ServeLog, meant: Meant) -> tuple[str | None, str]:
         return meant.gpu, load_gpu(meant.gpu).label
     totals = [worker.total_gib for worker in log.workers if worker.total_gib]
     if not totals:
-        return None, "no GPU given"
+        on_cpu = any(pool.device == "CPU" for pool in log.engines)
+        return None, "on the CPU" if on_cpu else "no GPU given"
     near = [
         name
         for name in gpu_names()

@@ -90,7 +90,7 @@ def _shown(given: argparse.Namespace, meant: Meant, progress: Progress) -> Itera
             left = [one for one in found if one.log is None]
             found = [Shown(path=paths, log=merged(whole)), *left]
     for one in found:
-        yield one if one.log is None else _estimated(one.path, one.log, meant)
+        yield one if one.log is None else estimated(one.path, one.log, meant)
 
 
 def _read(name: str, progress: Progress) -> ServeLog:
@@ -100,7 +100,7 @@ def _read(name: str, progress: Progress) -> ServeLog:
     return read(iter(lambda: sys.stdin.buffer.read(CHUNK), b""), "standard input")
 
 
-def _estimated(path: str, log: ServeLog, meant: Meant) -> Shown:
+def estimated(path: str, log: ServeLog, meant: Meant) -> Shown:
     """A log with its estimate, or why there is none."""
     try:
         launched = Launched.of(log, meant, Path(path).parent)

@@ -73,6 +73,7 @@ def _estimate_row(shown: Shown) -> dict[str, object] | None:
         ],
         "pools": [
             {
+                "engine": pool.engine,
                 "estimate_tokens": pool.estimate,
                 "tokens_of_printed_memory": list(pool.follows) if pool.follows else None,
                 "printed_tokens": pool.printed,

@@ -9,12 +9,18 @@ from vllm_parallel.engine.log import Load, ServeLog
 from vllm_parallel.errors import on_one_line
 from vllm_parallel.render.numbers import counted, whole
 from vllm_parallel.render.text import table
-from vllm_parallel.reports.beside import Beside, Pair, PoolRow
+from vllm_parallel.reports.beside import Beside, Pair, PoolRow, RankRow
 from vllm_parallel.reports.shown import Shown
 from vllm_parallel.symptoms import SYMPTOM
 
 UNKNOWN: Final = "–"
 LONGEST_NAME: Final = 40
+COLUMNS: Final = {  # of a rank, those that the log prints are shown
+    "weights": "weights",
+    "budget": "budget",
+    "overhead": "overhead",
+    "available": "left for KV",
+}
 
 
 def report(shown: Shown, site: str) -> str:
@@ -103,13 +109,17 @@ def _beside(shown: Shown, beside: Beside) -> str:
     launched = shown.launched
     where = "" if launched is None else f", {on_one_line(launched.gpu_words)}"
     head = f"Estimate | log, in GiB: {beside.deployment.model.name} as {beside.deployment.layout}"
-    rows: list[Sequence[str]] = [("rank", "worker", "weights", "budget", "overhead", "left for KV")]
+    columns = [one for one in COLUMNS if any(_printed(row, one) for row in beside.ranks)]
+    rows: list[Sequence[str]] = [("rank", "worker", *(COLUMNS[one] for one in columns))]
     for row in beside.ranks:
-        pairs = (row.weights, row.budget, row.overhead, row.available)
         name = on_one_line((row.worker.name or UNKNOWN)[:LONGEST_NAME])
-        rows.append((str(row.rank), name, *(_pair(pair) for pair in pairs)))
-    parts = [f"{head}{where}", table(rows, right=range(2, 6))] if beside.ranks else [head + where]
-    parts += [_pool(number, pool) for number, pool in enumerate(beside.pools)]
+        rows.append((str(row.rank), name, *(_pair(getattr(row, one)) for one in columns)))
+    parts = [head + where]
+    if columns:
+        parts.append(table(rows, right=range(2, 2 + len(columns))))
+    if len({row.rank for row in beside.ranks}) < len(beside.ranks):
+        parts.append("  replicas of a dense model have workers of one name: ranks within a replica")
+    parts += [_pool(pool) for pool in beside.pools]
     parts += [f"  {on_one_line(one.says)}" for one in shown.says]
     version = shown.log.vllm_version if shown.log else None
     if version is not None and version.partition("+")[0] != beside.release:
@@ -119,8 +129,13 @@ def _beside(shown: Shown, beside: Beside) -> str:
     return "\n".join(parts)
 
 
-def _pool(number: int, pool: PoolRow) -> str:
-    said = [f"  engine {number}: {whole(pool.printed)} KV tokens printed"]
+def _printed(row: RankRow, column: str) -> bool:
+    pair: Pair = getattr(row, column)
+    return pair.printed is not None
+
+
+def _pool(pool: PoolRow) -> str:
+    said = [f"  engine {pool.engine}: {whole(pool.printed)} KV tokens printed"]
     if pool.estimate is not None:
         said.append(f"{whole(pool.estimate)} estimated")
     if pool.follows is not None:

@@ -149,14 +149,14 @@ def _why_room(row: RankRow, gap: float) -> str:
 
 def _of_pool(beside: Beside) -> Iterator[Difference]:
     """Tokens that do not follow from the memory that was printed."""
-    for number, pool in enumerate(beside.pools):
+    for pool in beside.pools:
         if pool.follows is None:
             continue
         least, most = pool.follows
         if least <= pool.printed <= most or (not pool.whole and pool.printed <= most):
             continue
         says = (
-            f"engine {number} prints {whole(pool.printed)} tokens, where the memory it prints "
+            f"engine {pool.engine} prints {whole(pool.printed)} tokens, where the memory it prints "
             f"holds {whole(least)} to {whole(most)}: "
         )
         yield Difference(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -119,22 +119,24 @@ def _order(row: BenchResult) -> tuple[object, ...]:
     return row.label is None, row.label or "", *known, row.path, row.line
 
 
-def _alike(rows: Iterable[BenchResult]) -> list[str]:
+def _alike(rows: Iterable[BenchResult]) -> Iterator[str]:
     """Rows that claim to be the same trial, and labels with several numbers of GPUs."""
-    notes = []
     trials: dict[tuple[object, ...], BenchResult] = {}
-    gpus: dict[str, BenchResult] = {}
+    twins: dict[str, list[str]] = {}
+    gpus: dict[str, set[int | None]] = {}
     for row in rows:
         if row.label is None:
             continue
-        label = on_one_line(row.label)
-        key = row.label, row.load.max_concurrency, row.trial
+        gpus.setdefault(row.label, set()).add(row.gpus)
+        key = row.label, row.load.max_concurrency, row.start, row.trial
         first = trials.setdefault(key, row)
         if first is not row and row.trial is not None:
-            at = f"concurrency {row.load.max_concurrency}"
-            pair = f"{on_one_line(first.path)} and {on_one_line(row.path)}"
-            notes.append(f"{pair} are both trial {row.trial} of {label} at {at}")
-        other = gpus.setdefault(row.label, row)
-        if other.gpus != row.gpus:
-            notes.append(f"{label} has {other.gpus} GPUs in some results and {row.gpus} in others")
-    return notes
+            at = f"trial {row.trial} at concurrency {row.load.max_concurrency}"
+            twins.setdefault(row.label, []).append(f"{first.path} and {row.path} are both {at}")
+    for label, pairs in twins.items():
+        more = f", and so are {len(pairs) - 1} more" if len(pairs) > 1 else ""
+        yield on_one_line(f"{label}: {pairs[0]}{more}; write --metadata trial=…")
+    for label, numbers in gpus.items():
+        if len(numbers) > 1:
+            listed = " and ".join(sorted(map(str, numbers)))
+            yield on_one_line(f"{label} has {listed} GPUs, in different results")

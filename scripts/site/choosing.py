@@ -161,6 +161,7 @@ def _held(what: str, figure: Callable[[Capacity], int]) -> list[Cell]:
 
 
 qwen = fit("qwen3-32b", "h100-80gb")
+throughput_first = leader({layout: throughput(layout, FULLEST) for layout in LAYOUTS}, least=False)
 qwen_tokens = assumed(qwen.tokens, RESTS)
 full_requests = assumed(guide(LAYOUTS[0]).tokens / LENGTH, RESTS)
 default_utilization = Settings().gpu_memory_utilization

@@ -173,9 +173,9 @@ llama_heads = load_model("llama-3.1-70b").kv_heads
 request_tokens = INPUT + OUTPUT
 h100, h100_dcp = pair("h100-80gb")
 h200, h200_dcp = pair("h200")
-h100_fit, h100_dcp_fit = h100.requests(request_tokens), h100_dcp.requests(request_tokens)
-h200_fit, h200_dcp_fit = h200.requests(request_tokens), h200_dcp.requests(request_tokens)
 h100_left, h200_left = (assumed(one.left, RESTS) for one in (h100, h200))
+h200_fits = max(width for width in CONCURRENCY if width <= h200.requests(request_tokens))
+most_at_once = CONCURRENCY[-1]
 gain = h200_dcp.tokens / h200.tokens
 llama_widths = [
     dcp

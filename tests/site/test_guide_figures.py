@@ -14,8 +14,10 @@ from vllm_parallel.constraints import RULES
 from vllm_parallel.engine.commands import find
 from vllm_parallel.engine.options import BENCH, SERVE, options
 from vllm_parallel.engine.reading import Reading
+from vllm_parallel.frozen import replace
+from vllm_parallel.layout import Layout
 from vllm_parallel.symptoms import SYMPTOMS
-from vllm_parallel.verdict import MEMORY_RULES
+from vllm_parallel.verdict import MEMORY_RULES, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 SNIPPETS = ROOT / "snippets" / "guide"
@@ -112,9 +114,36 @@ def test_dcp_multiplies_what_a_block_stands_for(site: Path) -> None:
 
 def test_a_model_stands_on_the_first_rung_that_holds_it(site: Path) -> None:
     choosing = module("choosing")
-    found = {name: choosing.fit(name, gpu) for name, gpu in choosing.MODELS}
-    assert found["llama-3.1-8b"].layout.ranks == 1
-    assert (found["llama-3.1-70b"].layout.tp, found["llama-3.1-70b"].nodes) == (4, 1)
-    assert found["llama-3.1-405b"].nodes == 2
-    for one in found.values():
+    for name, gpu in choosing.MODELS:
+        one = choosing.fit(name, gpu)
         assert one.capacity.pool.max_concurrency >= choosing.REQUESTS
+        assert one.nodes == one.layout.pp  # a stage for each node
+        lower = [Layout(tp=tp) for tp in (1, 2, 4, 8) if tp < one.layout.tp or one.nodes > 1]
+        for layout in lower:
+            deployment = replace(one.capacity.pool.cache.deployment, layout=layout)
+            capacity = Verdict.of(deployment).capacity
+            assert capacity is None or capacity.pool.max_concurrency < choosing.REQUESTS
+
+
+@pytest.mark.parametrize("script, name", [("benchmark.sh", "prices"), ("dcp.sh", "dcp")])
+def test_figures_are_of_the_load_that_is_sent(site: Path, script: str, name: str) -> None:
+    figures = module(name)
+    commands = find((SNIPPETS / script).read_text("utf-8"))
+    sent = [Reading.of(one).values for one in commands if one.name == "bench serve"]
+    sent = [row for row in sent if "result_filename" in row]
+    assert [row["max_concurrency"] for row in sent[:4]] == list(figures.CONCURRENCY)
+    assert {row["random_input_len"] for row in sent} == {figures.INPUT}
+    assert {row["random_output_len"] for row in sent} == {figures.OUTPUT}
+
+
+def test_launches_are_those_that_are_computed(site: Path) -> None:
+    dcp = module("dcp")
+    commands = find((SNIPPETS / "dcp.sh").read_text("utf-8"))
+    copied, dealt, *_ = (Reading.of(one).values for one in commands if one.name == "serve")
+    for given, launch in zip((copied, dealt), dcp.pair("h200"), strict=True):
+        settings, layout = launch.deployment.settings, launch.deployment.layout
+        assert given["max_model_len"] == settings.max_model_len
+        assert given["gpu_memory_utilization"] == settings.gpu_memory_utilization
+        assert given["enable_prefix_caching"] is settings.prefix_caching
+        assert given["tensor_parallel_size"] == layout.tp
+        assert given.get("decode_context_parallel_size", 1) == layout.dcp

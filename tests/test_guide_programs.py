@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
 import subprocess
 import sys
@@ -10,6 +11,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+
+from vllm_parallel.review import Script
+
+from guided import guide_layouts  # isort: skip
 
 SNIPPETS: Final = Path(__file__).parents[1] / "snippets" / "guide"
 ESTIMATE: Final = SNIPPETS / "estimate.py"
@@ -63,3 +68,41 @@ def test_programs_are_short_and_need_nothing(path: Path) -> None:
 def test_scripts_are_read_by_bash(path: Path) -> None:
     ran = subprocess.run(["bash", "-n", path], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_figures_of_the_guide_are_those_of_its_commands() -> None:
+    """Pool and engines of each launch that the page shows, read from the script itself."""
+    terms = {"gpu": "h100-80gb", "gpus_per_node": 8}
+    reviews = Script.of_file(str(SNIPPETS / "launch.sh")).reviews(terms)
+    assert len(reviews) == len(guide_layouts) + 2  # and two independent instances
+    for one, review in zip(guide_layouts, reviews, strict=False):
+        assert review.verdict is not None
+        assert review.question is not None
+        assert review.verdict.capacity is not None
+        deployment = review.question.deployment
+        assert deployment.layout == one.deployment.layout
+        assert deployment.in_flight_tokens == one.in_flight * one.deployment.max_num_batched_tokens
+        assert review.verdict.capacity.tokens == one.engines * one.tokens
+    replica, instances = guide_layouts[-1], reviews[len(guide_layouts) :]
+    for instance in instances:
+        assert instance.verdict is not None
+        assert instance.verdict.capacity is not None
+        assert instance.verdict.capacity.tokens == replica.tokens
+
+
+def test_two_nodes_are_accepted() -> None:
+    terms = {"gpu": "h100-80gb", "gpus_per_node": 8, "nodes": 2}
+    reviews = Script.of_file(str(SNIPPETS / "two-nodes.sh")).reviews(terms)
+    assert len(reviews) == 3
+    assert [review.errors for review in reviews] == [()] * 3
+    assert all(review.passes for review in reviews)
+
+
+def test_balancer_stands_between_clients_and_instances() -> None:
+    """It listens where the shared flags serve, and knows the instances' ports."""
+    launch = (SNIPPETS / "launch.sh").read_text("utf-8")
+    balancer = (SNIPPETS / "balancer.conf").read_text("utf-8")
+    shared, *instances = re.findall(r"--port (\d+)", launch)
+    assert re.findall(r"listen 127\.0\.0\.1:(\d+);", balancer) == [shared]
+    assert re.findall(r"server 127\.0\.0\.1:(\d+);", balancer) == instances
+    assert balancer.count("{") == balancer.count("}")

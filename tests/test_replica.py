@@ -3,6 +3,7 @@
 import doctest
 import json
 import stat
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from experiment import ARMS, CONCURRENCIES, Arm, Start, starts
 from folder import Folder
 from progress import Pace
 from replicate import Replica
+from server import end
 from vllm_parallel.review import Script
 from vllm_parallel.runs import read_run
 
@@ -144,6 +146,26 @@ def test_a_failure_ends_what_was_started(replica: Replica) -> None:
         replica.measure()
     assert ended(replica)
     assert not list(replica.folder.kept.glob("*.json"))
+
+
+class Impatient(subprocess.Popen[bytes]):
+    """A process whose end is not waited for: whoever waits is interrupted once."""
+
+    interrupted = False
+
+    def wait(self, timeout: float | None = None) -> int:
+        if not self.interrupted:
+            self.interrupted = True
+            raise KeyboardInterrupt
+        return super().wait(timeout)
+
+
+def test_an_interrupted_end_still_ends_the_server() -> None:
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+    with Impatient([sys.executable, "-c", stubborn], start_new_session=True) as process:
+        with pytest.raises(KeyboardInterrupt):
+            end(process)
+        assert process.poll() is not None
 
 
 def test_run_toml_is_read(replica: Replica) -> None:

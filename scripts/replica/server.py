@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 START_SECONDS = 900
-END_SECONDS = 60
+END_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +77,15 @@ def metrics(port: int) -> bytes:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End a process group that was started here: asked once, then made to."""
+    """End a process group that was started here: asked once, then made to.
+
+    Also if this is itself asked to end a second time, while it waits.
+    """
     process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=END_SECONDS)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=END_SECONDS)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -19,7 +19,7 @@ GOOD: Final = """# %% [markdown]
 # See [the estimate](../../guide/estimate/#the-table).
 
 # %%
-print(2 + 3)
+print(sum([number for number in (2, 3)]))
 """
 
 

@@ -30,7 +30,7 @@ REPORTS: Final[Mapping[str, str]] = {
     "metrics": "what each engine did between two readings of /metrics",
     "bench": "a table of what vllm bench serve wrote",
     "compare": "judge which measured layout is faster",
-    "run": "check a measured run, or print its record",
+    "run": "describe, check or print a measured run",
 }
 COMMANDS: Final = ("plan", "batch", "check", "layouts", *REPORTS)
 

@@ -1,4 +1,4 @@
-"""The commands `run check` and `run record`: is a measured run whole, and what does it say?"""
+"""The commands `run check`, `record` and `init`: of a folder with a measured run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vllm_parallel.errors import on_one_line
 from vllm_parallel.render.numbers import counted
 from vllm_parallel.reports.progress import Progress
 from vllm_parallel.reports.record import print_record
-from vllm_parallel.runs import SEAL, Check, Redaction, redact, sealed
+from vllm_parallel.runs import SEAL, Check, Redaction, redact, sealed, write_draft
 
 IN_PLACE: Final = ""
 Json = dict[str, object]
@@ -21,11 +21,14 @@ Json = dict[str, object]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="check|record")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="check|record|init")
     shows = "print the guide's record table of a folder of results"
     record = actions.add_parser("record", help=shows, description=shows, allow_abbrev=False)
     record.add_argument("folder", metavar="DIR", help="folder of results, with a run.toml or not")
     record.add_argument("--json", action="store_true", help="print the answer as JSON")
+    writes = "write a run.toml for a folder of results; what they do not say stays empty"
+    init = actions.add_parser("init", help=writes, description=writes, allow_abbrev=False)
+    init.add_argument("folder", metavar="DIR", help="folder of results without a run.toml")
     says = "find what is missing, what disagrees and what must not be published"
     check = actions.add_parser("check", help=says, description=says, allow_abbrev=False)
     check.add_argument("folder", metavar="DIR", help="folder with a run.toml")
@@ -48,6 +51,10 @@ def run(given: argparse.Namespace) -> int:
     folder = Path(given.folder)
     if given.action == "record":
         return print_record(folder, as_json=given.json)
+    if given.action == "init":
+        written = on_one_line(str(write_draft(folder)))
+        sys.stdout.write(f"{written}: fill what is empty, then run check\n")
+        return 0
     done = None
     if given.redact is not None:
         done = redact(folder, Path(given.redact) if given.redact else None, given.word)

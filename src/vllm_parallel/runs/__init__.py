@@ -1,6 +1,7 @@
 """Measured runs: what `run.toml` says, which files belong to it, and whether they agree."""
 
 from vllm_parallel.runs.check import Check
+from vllm_parallel.runs.draft import write_draft
 from vllm_parallel.runs.finding import Finding, Sort
 from vllm_parallel.runs.reader import RUN_FILE, is_file_name, read_run, run_folders
 from vllm_parallel.runs.redact import Redaction, redact
@@ -26,4 +27,5 @@ __all__ = [
     "redact",
     "run_folders",
     "sealed",
+    "write_draft",
 ]

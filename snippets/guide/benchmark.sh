@@ -42,6 +42,9 @@ curl -s "$METRICS" > "$RUN/$LAUNCH-after.prom"
 # --8<-- [end:manual]
 
 # --8<-- [start:sweep]
+MODEL=/models/Llama-3.1-70B-Instruct
+RUN=results/h100-llama70b
+mkdir -p results
 for START in 1 2 3; do
   vllm bench sweep serve \
     --serve-cmd "vllm serve $MODEL --served-model-name llama70b --host 127.0.0.1 --port 8000 \

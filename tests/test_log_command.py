@@ -234,10 +234,21 @@ def test_one_bad_file_among_good(capsys: pytest.CaptureFixture[str], tmp_path: P
     good.write_text(launched(), "utf-8")
     bad.write_bytes(b"\0" * 10)
     assert main(["log", "--json", str(bad), str(good)]) == 1
+    row = json.loads(capsys.readouterr().out)
+    assert [one["path"] for one in row["skipped"]] == [str(bad)]
+    assert (row["path"], row["kv_tokens_total"]) == (str(good), 476000)
+    assert main(["log", str(bad), str(good)]) == 1
+    assert "not read:" in capsys.readouterr().out
+
+
+def test_two_launches_are_two_answers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("a.log", "b.log")]
+    for path in paths:
+        Path(path).write_text(launched(), "utf-8")
+    assert main(["log", "--json", *paths]) == 0
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
-    assert first["skipped"][0]["path"] == str(bad)
     assert set(first) == set(second)
-    assert (second["skipped"], second["kv_tokens_total"]) == ([], 476000)
+    assert (first["path"], second["path"]) == tuple(paths)
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0", b'{"a": 1}', b"\xff\xfe", b"\x1f\x8b\x08"])
@@ -250,15 +261,29 @@ def test_lone_bad_file(data: bytes, capsys: pytest.CaptureFixture[str], tmp_path
     assert said.err.count("\n") == 1
 
 
-def test_merged(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [[], ["--merge"]])
+def test_nodes_of_one_deployment(
+    words: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Engines of other numbers are one deployment's, whose pools add up."""
     paths = []
     for number in (0, 1):
         paths.append(str(tmp_path / f"node{number}.log"))
         text = launched().replace("EngineCore pid=9", f"EngineCore_DP{number} pid={number}")
         Path(paths[-1]).write_text(text, "utf-8")
-    assert main(["log", "--json", "--merge", *paths]) == 0
+    assert main(["log", "--json", *words, *paths]) == 0
     row = json.loads(capsys.readouterr().out)
     assert (row["kv_tokens_total"], len(row["workers"])) == (952000, 2)
+
+
+def test_node_that_lends_its_ranks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    head, other = tmp_path / "head.log", tmp_path / "other.log"
+    head.write_text(launched(), "utf-8")
+    lines = [line for line in launched(args=", 'headless': True}").splitlines() if "KV" not in line]
+    other.write_text("\n".join(lines).replace(READY, "").replace("pid=9", "pid=5"), "utf-8")
+    assert main(["log", "--json", str(head), str(other)]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert (row["kv_tokens_total"], len(row["workers"])) == (476000, 2)
 
 
 def test_topology(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ from typing import Final
 
 from vllm_parallel.catalog import load_gpu, model_source
 from vllm_parallel.engine.inputs import CHUNK
-from vllm_parallel.engine.log import ServeLog, merged, read, read_file
+from vllm_parallel.engine.log import ServeLog, are_nodes, merged, read, read_file
 from vllm_parallel.engine.options import Option, options
 from vllm_parallel.engine.topology import Topology
 from vllm_parallel.engine.values import value_of
 from vllm_parallel.errors import ParseError, VllmParallelError
 from vllm_parallel.reports.beside import Beside
 from vllm_parallel.reports.launched import Launched, Meant, why_not
-from vllm_parallel.reports.log_answer import answer
+from vllm_parallel.reports.log_answer import answers
 from vllm_parallel.reports.progress import Progress
 from vllm_parallel.reports.shown import Shown
 from vllm_parallel.reports.words import differences
@@ -40,7 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpu", help="GPU of the catalog, in place of a guess by its memory")
     parser.add_argument("--as-bf16", action="store_true", default=None, help="unquantised twin")
     parser.add_argument(
-        "--merge", action="store_true", help="the files are nodes of one deployment, not one each"
+        "--merge",
+        action="store_true",
+        help="the files are nodes of one deployment, whatever they say",
     )
     parser.add_argument("--topo", metavar="FILE", help="what nvidia-smi topo -m printed")
     parser.add_argument("--json", action="store_true", help="print an answer a line, as JSON")
@@ -62,35 +64,33 @@ def run(given: argparse.Namespace) -> int:
     if len(unread) == len(shown):
         raise unread[0]
     site = os.environ.get("SITE_URL", "")
-    for one in shown:
-        if given.json:
-            text = json.dumps(answer(one, site) | {"topology": topology.row if topology else None})
-        else:
-            from vllm_parallel.reports.log_table import report  # noqa: PLC0415  # people only
+    if given.json:
+        for row in answers(shown, site):
+            row["topology"] = topology.row if topology else None
+            sys.stdout.write(json.dumps(row) + "\n")
+    else:
+        from vllm_parallel.reports.log_table import report  # noqa: PLC0415  # people only
 
-            text = report(one, site)
-        sys.stdout.write(text + "\n")
+        sys.stdout.write("\n\n".join(report(one, site) for one in shown) + "\n")
     if topology is not None and not given.json:
         sys.stdout.write(_links(topology, site) + "\n")
     return ANSWERED if all(one.passes for one in shown) else NOT_ALL
 
 
 def _shown(given: argparse.Namespace, meant: Meant, progress: Progress) -> Iterator[Shown]:
-    """Each file as it is shown, or all of them as one."""
-    found: list[Shown] = []
+    """Each file as it is shown, or those of one deployment as one; then those not read."""
+    found: dict[str, ServeLog] = {}
+    unread: list[Shown] = []
     for name in given.files:
         try:
-            found.append(Shown(path=name, log=_read(name, progress)))
+            found[name] = _read(name, progress)
         except ParseError as error:
-            found.append(Shown(path=name, error=error))
-    if given.merge:
-        whole = [one.log for one in found if one.log is not None]
-        if whole:
-            paths = ", ".join(one.path for one in found if one.log is not None)
-            left = [one for one in found if one.log is None]
-            found = [Shown(path=paths, log=merged(whole)), *left]
-    for one in found:
-        yield one if one.log is None else estimated(one.path, one.log, meant)
+            unread.append(Shown(path=name, error=error))
+    logs = list(found.values())
+    if len(logs) > 1 and (given.merge or are_nodes(logs)):
+        found = {", ".join(found): merged(logs)}
+    yield from (estimated(path, log, meant) for path, log in found.items())
+    yield from unread
 
 
 def _read(name: str, progress: Progress) -> ServeLog:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from vllm_parallel.engine.log import ServeLog
 from vllm_parallel.reports.shown import Shown
 from vllm_parallel.symptoms import SYMPTOM
 
@@ -12,27 +14,32 @@ POOL: Final = ("engine", "kv_tokens", "max_model_len", "max_concurrency", "devic
 LOADED: Final = ("engine", "running", "waiting", "preemptions", "kv_cache_usage")
 
 
-def answer(shown: Shown, site: str) -> dict[str, object]:
-    """The answer as JSON; every key is there, null where vLLM did not print it."""
-    log = shown.log
-    skipped = [] if log else [{"path": shown.path, "reason": str(shown.error)}]
-    row: dict[str, object] = {
+def answers(shown: Sequence[Shown], site: str) -> list[dict[str, object]]:
+    """An object for each file that was read; the first names those that were not, as `skipped`."""
+    skipped = [{"path": one.path, "reason": str(one.error)} for one in shown if one.log is None]
+    rows = [_row(one, one.log, site) for one in shown if one.log is not None]
+    for row in rows:
+        row["skipped"] = skipped if row is rows[0] else []
+    return rows
+
+
+def _row(shown: Shown, log: ServeLog, site: str) -> dict[str, object]:
+    """A log as JSON; every key is there, null where vLLM did not print it."""
+    return {
         "path": shown.path,
-        "vllm_version": log.vllm_version if log else None,
-        "kv_tokens_total": log.kv_tokens_total if log else None,
-        "layer_split": list(log.layer_split) if log and log.layer_split else None,
-        "refusal": log.refusal.sentence if log and log.refusal else None,
-        "notes": [*(log.notes if log else ()), *shown.notes],
-        "engines": _rows(log.engines if log else (), POOL),
-        "workers": _rows(log.workers if log else (), WORKER),
-        "stats": _rows(log.stats if log else (), LOADED),
-        "ready": log.ready if log else None,
-        "starts": log.starts if log else None,
+        "vllm_version": log.vllm_version,
+        "kv_tokens_total": log.kv_tokens_total,
+        "layer_split": list(log.layer_split) if log.layer_split else None,
+        "refusal": log.refusal.sentence if log.refusal else None,
+        "notes": [*log.notes, *shown.notes],
+        "engines": _rows(log.engines, POOL),
+        "workers": _rows(log.workers, WORKER),
+        "stats": _rows(log.stats, LOADED),
+        "ready": log.ready,
+        "starts": log.starts,
         "symptoms": [_symptom_row(name, text, site) for name, text in shown.symptoms.items()],
         "estimate": _estimate_row(shown),
-        "skipped": skipped,
     }
-    return row
 
 
 def _rows(nouns: tuple[object, ...], names: tuple[str, ...]) -> list[dict[str, object]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vllm_parallel.engine.log.merging import merged
+from vllm_parallel.engine.log.merging import are_nodes, merged
 from vllm_parallel.engine.log.nouns import (
     Asked,
     EnginePool,
@@ -15,6 +15,6 @@ from vllm_parallel.engine.log.nouns import (
 from vllm_parallel.engine.log.serve_log import is_current, read, read_file
 
 __all__ = [
-    "Asked", "EnginePool", "Load", "Refusal", "ServeLog", "Sign", "Worker", "is_current", "merged",
-    "read", "read_file",
+    "Asked", "EnginePool", "Load", "Refusal", "ServeLog", "Sign", "Worker", "are_nodes",
+    "is_current", "merged", "read", "read_file",
 ]  # fmt: skip

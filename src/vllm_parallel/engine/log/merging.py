@@ -8,6 +8,24 @@ from vllm_parallel.engine.log.nouns import ServeLog
 from vllm_parallel.frozen import replace
 
 
+def are_nodes(logs: Sequence[ServeLog]) -> bool:
+    """Whether logs are plainly of the nodes of one deployment.
+
+    Each but the first is of a node that lends its ranks, or its engines have other numbers; logs
+    of two launches both have an engine 0.
+    """
+    if len(logs) < 2 or len({(log.vllm_version, log.asked.model) for log in logs}) > 1:
+        return False
+    seen: set[int] = set()
+    for number, log in enumerate(logs):
+        engines = {pool.engine for pool in log.engines}
+        lends = log.asked.args.get("headless") or log.asked.args.get("node_rank")
+        if seen & engines or not (engines or (lends and number)):
+            return False
+        seen |= engines
+    return True
+
+
 def merged(logs: Sequence[ServeLog]) -> ServeLog:
     """The first log with the engines, workers, load and remarks of the others.
 

@@ -30,8 +30,8 @@ def cards() -> str:
 
 def _card(row: dict[str, str]) -> str:
     source = f"vllm/{row['source']}" if row["source"].endswith(".py") else row["source"]
-    name, page = row["name"], row.get("page")
-    corrected = f' <a href="../../{page}">Corrected where it stands</a>.' if page else ""
+    name = row["name"]
+    corrected = f' <a href="../../{row["page"]}">Corrected where it stands</a>.'
     return (
         f'<div class="rule" id="{name}"><p class="rule-name">'
         f'<span class="claim">{_inline(row["says"])}</span>'

@@ -30,6 +30,10 @@ LEGEND = {
 BRANCH = "main"
 
 _KIND = re.compile(r'class="[^"]*\b(?:computed|assumed|measured)\b')
+# Nobody searches for figures, and words are lost among them: lunr, the theme's search, takes nodes
+# of its tree for one another where many tokens end in digits.
+_FIGURES_ONLY = re.compile(r'(<svg\b|<table class="(?:figures|ledger)[^"]*")')
+_CELLS = re.compile(r"(</t[dh]>)(<t[dh])")
 _TITLE = re.compile(r"</h1>")
 
 
@@ -44,6 +48,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     """Add the line and the legend."""
     if "facts" in page.meta:
         html = _with_line(html, page)
+    html = _CELLS.sub(r"\1 \2", _FIGURES_ONLY.sub(r'\1 data-search-exclude="yes"', html))
     return html + _foot(html) if _KIND.search(html) else html
 
 

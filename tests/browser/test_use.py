@@ -9,6 +9,7 @@ from playwright.sync_api import Page
 
 from tests.browser.conftest import SITE
 from tests.browser.look import OPEN
+from vllm_parallel import Deployment, Layout, Settings, Verdict, load_model
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 
@@ -28,17 +29,53 @@ def hits(page: Page, host: str, query: str) -> list[list[str]]:
     return found
 
 
+def refusal(layout: Layout) -> str:
+    """A message of vLLM with its numbers, as a terminal shows it."""
+    model = load_model("llama-3.1-70b")
+    settings = Settings(max_model_len=8192)
+    deployment = Deployment(model=model, layout=layout, settings=settings)
+    found = Verdict.of(deployment).refusal
+    assert found is not None
+    return found.message
+
+
 SEARCHES: Final = (
+    ("--decode-context-parallel-size", "/reference/flags/#serve-decode-context-parallel-size"),
+    ("--max-num-batched-tokens", "/reference/flags/#serve-max-num-batched-tokens"),
+    ("--tensor-parallel-size 8", "/reference/flags/#serve-tensor-parallel-size"),
     ("-dcp", "/reference/flags/"),
-    ("vllm:num_preemptions_total", "/reference/metrics/"),
-    ('vllm:kv_cache_usage_perc{engine="0"} 0.5', "/reference/metrics/"),
+    (
+        f"ValueError: {refusal(Layout(tp=8, dcp=2))}",
+        "/reference/constraints/#dcp-needs-tp-above-kv-heads",
+    ),
+    (f"ValueError: {refusal(Layout(tp=3))}", "/reference/constraints/#heads-divide-by-tp"),
+    ("vllm:num_preemptions_total", "/reference/metrics/#metric-num-preemptions-total"),
+    (
+        'vllm:kv_cache_usage_perc{engine="0"} 0.5',
+        "/reference/metrics/#metric-kv-cache-usage-perc",
+    ),
+    (
+        "(EngineCore pid=7) INFO [kv_cache_utils.py:1301] GPU KV cache size: 1,350,832 tokens",
+        "/reference/log-lines/",
+    ),
+    ("Available KV cache memory: 52.21 GiB", "/reference/log-lines/"),
+    ("pipeline", "/parallelism/pipeline/"),
 )
+WORDS: Final = ("GiB", "memory", "tokens", "blocks", "H100", "fp8", "2", "NCCL", "preemption", "a")
 
 
 @pytest.mark.parametrize("query, target", SEARCHES, ids=[query[:40] for query, _ in SEARCHES])
 def test_search_finds(query: str, target: str, page: Page, host: str) -> None:
     found = [link for hit in hits(page, host, query)[:FIRST] for link in hit]
     assert target in found, found
+
+
+def test_search_fails_at_no_word(page: Page, host: str) -> None:
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    for word in WORDS:
+        hits(page, host, word)
+    assert not said, said
 
 
 BUTTON: Final = '<button data-clipboard-target="#planted > code"></button>'

@@ -4,7 +4,8 @@
  * by all its parts, a whole message by those of its words that a text shares, whatever the titles. */
 {
   const QUERY = 2 // the theme's message that carries what was typed
-  const LONG = 4 // words from which on it is a message
+  const LONG = 4 // words from which on it is a sentence
+  const MESSAGE = 8 // words from which on it is no name with a value
 
   function words(text) {
     return text.replace(/[^\p{L}\p{N}.]+|\.(?!\d)/gu, " ").trim().split(" ").filter(Boolean)
@@ -12,7 +13,11 @@
 
   function bare(text) {
     const parts = words(text)
-    if (/^\s*(-|\S*[_:])\S+\s*$/.test(text)) return parts.map(one => `+${one}*`).join(" ")
+    const name = text.trim().split(/\s/)[0]
+    if (/^-|[_:]/.test(name) && parts.length < MESSAGE) {
+      const all = words(name)
+      return all.map((one, at) => `+${one}${at < all.length - 1 ? "^1" : "*"}`).join(" ")
+    }
     if (parts.length < LONG) return parts.join(" ")
     const telling = parts.filter(one => one.length > 2 && !/^[\d.]+$/.test(one))
     return (telling.length ? telling : parts).map(one => `text:${one}^1`).join(" ")

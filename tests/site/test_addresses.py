@@ -32,6 +32,7 @@ def test_the_list_is_in_order() -> None:
 def test_every_page_is_where_it_was(real_site: Built) -> None:
     assert real_site.code == 0, real_site.output
     built = addresses(real_site.site)
+    assert not set(PINNED) - set(built), "pages that have disappeared"
     assert not set(built) - set(PINNED), f"pages that {LIST.name} does not list"
 
 

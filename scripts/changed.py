@@ -36,6 +36,11 @@ FIGURE: Final = re.compile(
 )
 
 
+# Where a figure may stay, as it is also that of another input: rows of other models and GPUs, and
+# launches that were measured, in tables made whole by the package.
+OTHERS: Final = ("reference/hardware/", "reference/models/", "verification/accuracy/")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One input: its file in the catalog, the keys that lead to it, and another value.
@@ -85,7 +90,7 @@ CHANGES: Final = (
         file="gpus.json",
         keys=("h100-80gb", "runtime_memory_gib"),
         value=90,
-        moves=("runtime_memory", "tp8.pool_tokens", "tp4dp2.service_tokens"),
+        moves=("runtime_memory", "tp8.pool_tokens", "tp4dp2.pool_tokens"),
     ),
     Change(
         name="the layers of Llama-3.1-70B",
@@ -115,6 +120,8 @@ def complaints(change: Change, before: dict[str, Shown], after: dict[str, Shown]
             if before[page].inline[name] == after[page].inline[name]:
                 yield f"{page}: {name} is still {after[page].inline[name]}"
     for page, old in before.items():
+        if page.startswith(OTHERS):
+            continue
         new = after[page].counts
         for text, count in old.counts.items():
             if 0 < new[text] < count:

@@ -28,6 +28,15 @@ WORLD: Final = (
 PYDANTIC: Final = "pydantic_core._pydantic_core.ValidationError: 1 validation error for "
 TYPED: Final = " [type=value_error, input_value=ArgsKwargs((), {'a': 1}), input_type=ArgsKwargs]"
 
+# What journalctl, Docker Swarm, srun, mpirun and loggers of one's own put before every line.
+PREFIXES: Final = (
+    "2026-11-01T10:00:00+0000 node server[77]: ", "Nov 01 10:00:00.123456 node server[77]: ",
+    "Sun 2026-11-01 10:00:00 UTC node server[77]: ", "[  123.456789] node server[77]: ",
+    "1730455200.123456 node server[77]: ", "server[77]: ", "[2026-11-01 10:00:00] ",
+    "2026-11-01 10:00:00 | ", "2026-11-01T10:00:00.123Z\t", "10:00:00 ", "[10:00:00] ",
+    "server_vllm.1.abc@node1    | ", "serve\tstart it\t2026-11-01T10:00:00.123Z ", " 3: ",
+    "[1,0]<stderr>: ", "> ", "    ", "server-0 › vllm ",
+)  # fmt: skip
 CASES: Final[dict[str, tuple[Sequence[str], str, str]]] = {
     "memory": (
         [*TRACE, f"{CORE}ValueError: {FITS}", API],
@@ -53,6 +62,18 @@ CASES: Final[dict[str, tuple[Sequence[str], str, str]]] = {
         "tp_size=8 must be divisible by dcp_size=3.",
         "dcp-does-not-divide",
     ),
+    **{
+        f"behind {prefix!r}": (
+            [
+                f"{prefix}(APIServer pid=1) {PYDANTIC}ParallelConfig",
+                f"{prefix}(APIServer pid=1)   Value error, tp_size=8 must be divisible by "
+                f"dcp_size=3.{TYPED}",
+            ],
+            "tp_size=8 must be divisible by dcp_size=3.",
+            "dcp-does-not-divide",
+        )
+        for prefix in PREFIXES
+    },
     "several lines": (
         [f"{PYDANTIC}ParallelConfig", *f"  Value error, {WORLD}{TYPED}".split("\n")],
         WORLD,

@@ -103,6 +103,10 @@ POOLS: Final[dict[str, tuple[Sequence[str], int]]] = {
         481_296,
     ),
     "two engines": ([POOL.replace("EngineCore", f"EngineCore_DP{n}") for n in (0, 1)], 2_097_152),
+    "two engines, with their groups": (
+        [POOL.replace("EngineCore", f"EngineCore_DP{n}_PP0") for n in (0, 1)],
+        2_097_152,
+    ),
     "two engines, older": (
         [POOL.replace("EngineCore", f"EngineCore_{n}") for n in (0, 1)],
         2_097_152,

@@ -12,7 +12,7 @@ from vllm_parallel.engine.log.nouns import Asked, EnginePool, Load, Sign, Worker
 from vllm_parallel.engine.log.records import Record
 
 Writer = tuple[str | None, int | None, int]
-ENGINE: Final = re.compile(r"EngineCore(?:_DP|_)?(?P<number>\d{1,6})?$")
+ENGINE: Final = re.compile(r"EngineCore(?:_DP|_)?(?P<number>\d{1,6})?(?:_|$)")
 PLACED: Final = re.compile(r"_(?:DP|PP|PCP|TP|DCP|EP)\d|[ _](?:TP|PP|rank=)\d")
 MOST: Final = 4096  # workers, engines and names of one start
 STATS_KEPT: Final = 20_000
@@ -149,7 +149,7 @@ class Start:
 def engine_of(name: str | None) -> int:
     """The engine's number in the name of its process; 0 where there is none.
 
-    >>> engine_of("EngineCore_DP1"), engine_of("EngineCore"), engine_of(None)
+    >>> engine_of("EngineCore_DP1_PP0"), engine_of("EngineCore"), engine_of(None)
     (1, 0, 0)
     """
     found = ENGINE.match(name or "")

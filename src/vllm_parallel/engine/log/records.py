@@ -24,6 +24,11 @@ TAG: Final = re.compile(
     r"(?:, *(?:ip|node_ip|host)=(?P<host>[^()\s]{1,80}))?\)"
 )
 TAGS_BEFORE: Final = re.compile(rf"(?:{re.sub('[?]P<[a-z]+>', '?:', TAG.pattern)}\s*){{1,4}}$")
+# What stands before the first tag of a line without a head, whatever printed it there.
+STRANGE: Final = re.compile(
+    r"[^'\"`(]{1,120}?(?=\((?:A[Pp][Ii]Server|EngineCore|Worker|VllmWorker|Ray\w*Worker)"
+    r"[\w ,=]{0,60} pid=)"
+)
 FURTHEST_TAG: Final = 400  # characters before a head in which its tags are looked for
 REQUEST_LOGGERS: Final = ("logger.py", "request_logger.py")  # their messages quote users
 REPEATED: Final = re.compile(r" ?\[repeated (?P<times>\d{1,7})x across (?:all )?cluster\].*$")
@@ -96,6 +101,9 @@ def _record(line: Line, head: re.Match[str] | None, tags: str, text: str) -> Rec
 def _parted(text: str) -> tuple[str, str]:
     """Text without a head, its container's prefix taken off, and the tags before it."""
     wrapped = CONTAINER.match(text)
+    if wrapped:
+        text = text[wrapped.end() :]
+    wrapped = STRANGE.match(text) if " pid=" in text else None
     if wrapped:
         text = text[wrapped.end() :]
     end = 0

@@ -16,10 +16,16 @@ ESCAPE: Final = r"(?:\x1b|\^\[|\\x1b|\\e|\\u001b|\\033|#033|\ufffd)"
 # Colours also without their ESC byte, which editors, web pages and loggers drop.
 COLOUR: Final = re.compile(rf"{ESCAPE}\[[\d;?]*[A-Za-z]|\[(?:\d{{1,3}}(?:;\d{{1,3}})*)?[mK]")
 CONTAINER: Final = re.compile(
-    r"(?:\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? (?:(?:stdout|stderr) [FP] )?"  # CRI
-    r"|[\w.-]+ +\| "  # docker compose
+    r"(?:(?:[A-Z][a-z]{2} )?\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z| UTC|[+-]\d\d:?\d\d)?\]?[ \t]"
+    r"(?:(?:stdout|stderr) [FP] )?"  # CRI
+    r"|[\w.-]{1,80}(?:@[\w.-]{1,80})? +\| |[|>] "  # docker compose, docker service; a quotation
     r"|\[[\w./-]*/[\w./-]+\] "  # kubectl --prefix
-    r"|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w./@-]+(?:\[\d+\])?: )+"  # syslog
+    r"|[A-Z][a-z]{2} [ \d]\d [\d:]{8}(?:\.\d+)? \S+ [\w./@-]+(?:\[\d+\])?: "  # syslog
+    r"|(?:\[ *\d+\.\d+\] |\d{10}\.\d+ )?(?:[\w.-]{1,80} )?[\w./@-]{1,80}\[\d+\]: "  # journalctl -o
+    r"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]? | {0,4}\d{1,4}: "  # a time of day; srun --label
+    r"|\[\d{1,4},\d{1,4}\]<std(?:err|out)>: ?"  # mpirun
+    r"|[^\t]{1,80}\t[^\t]{1,80}\t(?=\d{4}-)"  # a job's steps
+    r")+"
 )
 SAMPLE: Final = 512
 INNER: Final = ("log", "line", "textPayload", "message", "msg", "body", "content", "text")

@@ -74,6 +74,11 @@ CASES: Final[dict[str, tuple[Sequence[str], str, str]]] = {
         )
         for prefix in PREFIXES
     },
+    "an assertion of the config": (
+        [f"{PYDANTIC}VllmConfig", "  Assertion failed, Pipelines are not supported" + TYPED],
+        "Pipelines are not supported",
+        "start-failed",
+    ),
     "several lines": (
         [f"{PYDANTIC}ParallelConfig", *f"  Value error, {WORLD}{TYPED}".split("\n")],
         WORLD,

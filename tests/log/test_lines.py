@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from vllm_parallel.engine.log import read as read_log
 from vllm_parallel.engine.log.events import EVENTS
 from vllm_parallel.engine.log.lines import ERRORS, LINES, KnownLine, by_first_word
 from vllm_parallel.symptoms import SYMPTOM
@@ -107,3 +108,7 @@ EXAMPLES: Final = {
 def test_example(name: str) -> None:
     line = next(line for line in LINES if line.name == name)
     assert line.match(EXAMPLES[name])
+    heard = f"(APIServer pid=1) INFO 11-30 20:26:20 [a.py:1] {EXAMPLES[name]}"
+    found = read_log([heard.encode()])
+    assert not [note for note in found.notes if "not read" in note]
+    assert len(found.stats) == ("stats" in name)

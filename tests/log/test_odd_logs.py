@@ -107,6 +107,10 @@ POOLS: Final[dict[str, tuple[Sequence[str], int]]] = {
         [POOL.replace("EngineCore", f"EngineCore_DP{n}_PP0") for n in (0, 1)],
         2_097_152,
     ),
+    "two engines, actors of Ray": (
+        [POOL.replace("EngineCore pid=9", f"DPMoEEngineCoreActor pid={n}") for n in (8, 9)],
+        2_097_152,
+    ),
     "two engines, older": (
         [POOL.replace("EngineCore", f"EngineCore_{n}") for n in (0, 1)],
         2_097_152,
@@ -236,6 +240,17 @@ def test_workers_are_joined_by_pid() -> None:
         ("Worker_TP0", 3, 1.5, 0.5),
         ("Worker_TP0", 4, 1.5, 0.5),
     ]
+
+
+def test_figure_of_fewer_digits_is_no_other_worker() -> None:
+    """The V0 engine prints the weights of its unnamed worker twice, once with two decimals."""
+    found = log(
+        "INFO 04-01 10:00:05 model_runner.py:1115] Loading model weights took 14.9596 GB",
+        "INFO 04-01 10:00:06 worker.py:267] model weights take 14.96GiB; non_torch_memory takes "
+        "0.12GiB; PyTorch activation peak memory takes 1.26GiB; the rest of the memory reserved "
+        "for KV Cache is 54.85GiB.",
+    ).workers
+    assert [(w.weight_gib, w.available_kv_gib) for w in found] == [(14.9596, 54.85)]
 
 
 def test_repeated_lines_of_ray_are_said() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,6 +15,7 @@ from vllm_parallel.engine.log.records import Record
 Writer = tuple[str | None, int | None, int]
 ENGINE: Final = re.compile(r"EngineCore(?:_DP|_)?(?P<number>\d{1,6})?(?:_|$)")
 PLACED: Final = re.compile(r"_(?:DP|PP|PCP|TP|DCP|EP)\d|[ _](?:TP|PP|rank=)\d")
+ACTOR: Final = "EngineCoreActor"
 MOST: Final = 4096  # workers, engines and names of one start
 STATS_KEPT: Final = 20_000
 NOTES_KEPT: Final = 100
@@ -43,6 +45,7 @@ class Start:
     layer_split: tuple[int, ...] | None = None
     ready: bool = False
     engine_pids: dict[int, int | None] = field(default_factory=dict)
+    actors: dict[tuple[str | None, int | None], int] = field(default_factory=dict)
     pools: dict[int, PoolDraft] = field(default_factory=dict)
     workers: dict[Writer, dict[str, float | int]] = field(default_factory=dict)
     names: dict[Writer, str] = field(default_factory=dict)
@@ -88,7 +91,7 @@ class Start:
         """Give a worker figures; one without a pid is a new worker for each figure it has twice."""
         number = 0
         if record.pid is None:
-            while any(name in self.workers.get((None, None, number), {}) for name in figures):
+            while _clash(self.workers.get((None, None, number), {}), figures):
                 number += 1
         writer = (record.host, record.pid, number)
         if writer not in self.workers:
@@ -102,14 +105,26 @@ class Start:
                 self.names.setdefault(writer, record.name)
         kept = self.workers[writer]
         for name, figure in figures.items():
+            if _rounds(kept.get(name), figure):
+                continue
             if name == "weight_gib" and kept.get(name, figure) != figure:
                 said = f"{self.names.get(writer, 'a worker')} loads again: {figure} GiB after"
                 self.note(record.number, f"{said} {kept[name]} GiB; the later is kept")
             kept[name] = figure
 
+    def engine(self, record: Record) -> int:
+        """The engine that a record is from; actors of Ray name no number, so they are counted."""
+        if not (record.name or "").endswith(ACTOR):
+            return engine_of(record.name)
+        if record.writer not in self.actors and len(self.actors) < MOST:
+            self.actors[record.writer] = len(self.actors)
+            if len(self.actors) > 1:
+                self.note(0, "Ray's engines print no number: they have that of their first line")
+        return self.actors.get(record.writer, MOST)
+
     def pool(self, record: Record, device: str) -> PoolDraft | None:
         """The pool of the engine that a record is from."""
-        engine = engine_of(record.name)
+        engine = self.engine(record)
         if engine not in self.pools:
             if len(self.pools) >= MOST:
                 self.note(
@@ -144,6 +159,16 @@ class Start:
             for _, draft in sorted(self.pools.items())
             if draft.tokens
         )
+
+
+def _clash(kept: Mapping[str, float], figures: Mapping[str, float]) -> bool:
+    """Whether a worker has printed such a figure, and not the same one with more digits."""
+    return any(name in kept and not _rounds(kept[name], figures[name]) for name in figures)
+
+
+def _rounds(kept: float | None, figure: float) -> bool:
+    """Whether a figure is one that is kept, with two decimals: lines differ in their digits."""
+    return kept is not None and kept != figure == round(kept, 2)
 
 
 def engine_of(name: str | None) -> int:

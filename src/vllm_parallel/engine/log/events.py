@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from vllm_parallel.engine.log.drafts import MOST, Start, engine_of
+from vllm_parallel.engine.log.drafts import MOST, Start
 from vllm_parallel.engine.log.nouns import Load
 from vllm_parallel.engine.log.records import Record
 from vllm_parallel.engine.log.spoken import spoken_args, spoken_config
@@ -71,7 +71,7 @@ def config(start: Start, record: Record, found: Found) -> None:
     start.version = start.version or found["version"]
     start.model = start.model or start.config.get("model")
     if len(start.engine_pids) < MOST:
-        start.engine_pids[engine_of(record.name)] = record.pid
+        start.engine_pids[start.engine(record)] = record.pid
 
 
 def batch(start: Start, _: Record, found: Found) -> None:
@@ -150,7 +150,7 @@ def blocks(start: Start, record: Record, found: Found) -> None:
 
 def _settle_blocks(start: Start, record: Record) -> None:
     """Hold tokens that were counted from blocks against the concurrency."""
-    pool = start.pools.get(engine_of(record.name))
+    pool = start.pools.get(start.engine(record))
     if pool is None or pool.blocks is None or not pool.length or not pool.times:
         return
     for size in V0_BLOCKS:
@@ -167,7 +167,7 @@ CONCURRENCY_ROUNDING: Final = 0.0051
 
 def override(start: Start, record: Record, found: Found) -> None:
     """Blocks that were set by hand; from 0 they are those of a probe that sizes graphs."""
-    if whole(found["from"]) and engine_of(record.name) in start.engine_pids | {0: None}:
+    if whole(found["from"]) and start.engine(record) in start.engine_pids | {0: None}:
         said = f"the pool was set by hand: {found['to']} blocks where {found['from']} fit"
         start.note(record.number, said)
 
@@ -278,6 +278,7 @@ EVENTS: Final[Mapping[str, Event]] = {
     "graph-pool": graph_pool, "memory-summary": summary, "profile": profile,
     "older-profile-terms": profile, "budget": budget, "older-profile": older_profile,
     "older-profile-sentence": older_terms, "older-budget": older_budget, "stats": stats,
-    "older-stats": stats, "ray-exceeds-gpus": ray_warning, "server-ready": ready,
+    "stats-aggregated": stats, "older-stats": stats, "ray-exceeds-gpus": ray_warning,
+    "server-ready": ready,
     "engine-fatal": crashed, "worker-died": crashed,
 }  # fmt: skip

@@ -19,7 +19,7 @@ CALLED: Final = re.compile(r"(?:(?=Error: )|(?:vllm(?: \w+){0,3}|\w+\.py): error
 KILLED: Final = ("Killed", "Segmentation fault", "Segmentation fault (core dumped)")
 VALIDATION: Final = re.compile(r"\d+ validation errors? for \w+")
 WORKER_SAID: Final = re.compile(r"Worker failed with error '(?P<says>.*?)', please check")
-VALUE: Final = "Value error, "
+FRAME: Final = re.compile(r"(?:Value error|Assertion failed), ")
 PYDANTIC_END: Final = re.compile(r"\s*\[type=\w+.*$", re.DOTALL)
 ENDS: Final = tuple(".!?)]}'\"`")
 ASIDE: Final = ("Traceback ", "  File ", "During handling", "The above exception", "    ")
@@ -134,10 +134,11 @@ class Failures:
 
 def _exception(text: str) -> tuple[str, str] | None:
     """The class and the sentence that a line begins with."""
+    framed = FRAME.match(text)
+    if framed:
+        return "ValidationError", text[framed.end() :]
     if "rror" not in text and "Exception" not in text:
         return None
-    if text.startswith(VALUE):
-        return "ValidationError", text.removeprefix(VALUE)
     raised = RAISED.match(text)
     if raised:
         return raised["kind"].rpartition(".")[2], raised["says"] or raised["kind"]
@@ -153,8 +154,8 @@ def _sentence(pieces: list[str]) -> str:
     """
     if VALIDATION.match(pieces[0]) and len(pieces) > 1:
         said = "\n".join(pieces[1:])
-        value = said.partition(VALUE)[2]
-        inner = value or said.partition("\n")[2] or said
+        framed = FRAME.search(said)
+        inner = said[framed.end() :] if framed else said.partition("\n")[2] or said
         return PYDANTIC_END.sub("", inner).strip()[:LONGEST]
     joined = pieces[0]
     for piece in pieces[1:]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from vllm_parallel.engine.log.drafts import Start, engine_of
+from vllm_parallel.engine.log.drafts import Start
 from vllm_parallel.engine.log.events import EVENTS
 from vllm_parallel.engine.log.lines import LINES, KnownLine, by_first_word
 from vllm_parallel.engine.log.lines.memory import DEVICES
@@ -87,7 +87,8 @@ class Reader:
     def _known(self, record: Record) -> bool:
         """Whether it is a line of the table, whose event then is carried out."""
         text = record.text.lstrip()
-        for line in by_first_word().get(text.split(" ", 1)[0], ()):
+        word = text.split(" ", 1)[0]
+        for line in by_first_word().get("#" if word.isdecimal() else word, ()):
             if line.match(text):
                 self._event(line, record._replace(text=text))
                 return True
@@ -123,7 +124,7 @@ class Reader:
         if line.name in ARGUMENTS and start.args:
             begins = True
         if line.name in ENGINE_CONFIGS:
-            engine = engine_of(record.name)
+            engine = start.engine(record)
             made = start.engine_pids.get(engine, record.pid)
             begins = made != record.pid or engine in start.pools
         if begins:

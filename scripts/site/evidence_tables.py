@@ -10,7 +10,8 @@ from html import escape
 from typing import Final
 
 from evidence import Case, Evidence, Found, cases
-from speeds import FOLDER, Point, Speed, counting, priced, read
+from speed_tables import all_speeds
+from speeds import FOLDER, Speed, counting
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, computed
 from vllm_parallel.render.markdown import table as markdown
@@ -58,7 +59,7 @@ def _row(figure: Evidence) -> list[Cell]:
 
 def times() -> str:
     """Every published load: the time between tokens, and the computed one."""
-    known = {one.point.id: one for one in _priced()}
+    known = {one.point.id: one for one in all_speeds(pinned=True)}
     blocks: dict[str, list[list[Cell]]] = {}
     for row in _lines():
         speed = known.get(str(row["id"]))
@@ -90,7 +91,7 @@ def _to_know(row: Json, speed: Speed | None) -> str:
     engine = speed.point.engine.value
     if not any(what.startswith("engine") for what in assumed):
         engine += ", assumed"
-    pinned = ["a rate is pinned on it"] if speed not in counting(_priced()) else []
+    pinned = ["a rate is pinned on it"] if speed not in counting(all_speeds(pinned=True)) else []
     return "; ".join((f"Engine {engine}", *assumed, *pinned))
 
 
@@ -158,16 +159,6 @@ def _milliseconds(row: Json) -> str:
 def _lines() -> tuple[Json, ...]:
     lines = (FOLDER / "points.jsonl").read_text("utf-8").splitlines()
     return tuple(json.loads(line) for line in lines if line.strip())
-
-
-@cache
-def _points() -> tuple[object, ...]:
-    return tuple(read(FOLDER / "points.jsonl", FOLDER / "configs"))
-
-
-@cache
-def _priced() -> tuple[Speed, ...]:
-    return tuple(priced(one for one in _points() if isinstance(one, Point)))
 
 
 def figures() -> str:

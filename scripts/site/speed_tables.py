@@ -27,23 +27,25 @@ MEASURED: Final = Provenance.MEASURED
 
 
 @cache
-def _rows() -> list[Point | Unjudged]:
+def all_points() -> list[Point | Unjudged]:
+    """Every public point, read once a build."""
     return read(FOLDER / "points.jsonl", FOLDER / "configs")
 
 
 @cache
-def _speeds(*, pinned: bool) -> list[Speed]:
-    return priced(_rows(), pinned=pinned)
+def all_speeds(*, pinned: bool) -> list[Speed]:
+    """Every public point beside its price, priced once a build."""
+    return priced(all_points(), pinned=pinned)
 
 
 def _without() -> dict[str, Speed]:
     """By their points, as they come out without pinned rates."""
-    return {one.point.id: one for one in _speeds(pinned=False)}
+    return {one.point.id: one for one in all_speeds(pinned=False)}
 
 
 def summary() -> str:
     """What was to be reached, and what is."""
-    counted_ = {one.point.id for one in counting(_speeds(pinned=True))}
+    counted_ = {one.point.id for one in counting(all_speeds(pinned=True))}
     bare = limits([one for name, one in _without().items() if name in counted_])
     rows = [
         (
@@ -53,7 +55,7 @@ def summary() -> str:
             "met" if limit.held else "**not met**",
             _share(before.found),
         )
-        for limit, before in zip(limits(_speeds(pinned=True)), bare, strict=True)
+        for limit, before in zip(limits(all_speeds(pinned=True)), bare, strict=True)
     ]
     head = ("time between tokens", "found", "at most", "", "without pinned rates")
     return markdown(head, rows, right=(1, 2, 4))
@@ -62,7 +64,7 @@ def summary() -> str:
 def by_group() -> str:
     """Errors by model, hardware and engine."""
     rows = []
-    for name, speeds in groups(_speeds(pinned=True)).items():
+    for name, speeds in groups(all_speeds(pinned=True)).items():
         errors = Errors.of([one.error for one in speeds])
         bare = Errors.of([_without()[one.point.id].error for one in speeds])
         flow = Errors.of([one.throughput_error for one in speeds])
@@ -82,7 +84,7 @@ def by_group() -> str:
 def points() -> str:
     """Every judged point: time between tokens, throughput, and the first token."""
     rows = []
-    for one in _speeds(pinned=True):
+    for one in all_speeds(pinned=True):
         load, bare = one.point.load, _without()[one.point.id]
         width = load.concurrency or "any"
         rows.append(
@@ -114,7 +116,7 @@ def assumptions() -> str:
     """What a source does not say of its points, and was taken."""
     found: dict[str, list[str]] = {}
     sources: dict[str, str] = {}
-    for one in _rows():
+    for one in all_points():
         if isinstance(one, Point):
             text = f"engine {one.engine.value}" + "".join(
                 f"; {what}" for what in one.assumed if what != "engine"
@@ -142,7 +144,7 @@ def pins() -> str:
 def not_judged() -> str:
     """The points that are not judged, by their reason."""
     found: dict[str, list[str]] = {}
-    for one in _rows():
+    for one in all_points():
         if isinstance(one, Unjudged):
             found.setdefault(one.reason, []).append(one.id)
     rows = [(", ".join(names), reason) for reason, names in found.items()]
@@ -151,13 +153,13 @@ def not_judged() -> str:
 
 def judged_points() -> str:
     """How many points are judged, of how many."""
-    speeds = _speeds(pinned=True)
-    return f"{len(speeds)} of {counted(len(_rows()), 'point')}"
+    speeds = all_speeds(pinned=True)
+    return f"{len(speeds)} of {counted(len(all_points()), 'point')}"
 
 
 def worst() -> Speed:
     """The point that is farthest off, among those that count."""
-    return max(counting(_speeds(pinned=True)), key=lambda one: abs(one.error))
+    return max(counting(all_speeds(pinned=True)), key=lambda one: abs(one.error))
 
 
 def _share(error: float) -> str:

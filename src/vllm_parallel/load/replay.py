@@ -12,7 +12,6 @@ from typing import Final
 from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.load.load import Load, Times
-from vllm_parallel.units import round_up
 
 CONTEXT_ROUNDING: Final = 16  # tokens; caches are read in blocks, and like steps are priced once
 
@@ -121,6 +120,7 @@ class _Engine:
         while self.arriving and self.arriving[0][0] <= start:
             sent, _ = heappop(self.arriving)
             self.waiting.append(_Request(sent, self.load.input_tokens))
+        finished = len(self.done)
         prompts, decodes = self._schedule(start)
         end = self._run(start, prompts, decodes)
         for request, new in prompts:
@@ -130,7 +130,8 @@ class _Engine:
                 self._answer(request, end)
         for request in decodes:
             self._answer(request, end)
-        self.running = [one for one in self.running if one.generated < self.load.output_tokens]
+        if len(self.done) > finished:
+            self.running = [one for one in self.running if one.generated < self.load.output_tokens]
         self.step += 1
         return True
 
@@ -164,7 +165,8 @@ class _Engine:
         """When the step has passed every stage; one without requests takes no time."""
         end = start
         if prompts or decodes:
-            contexts = (round_up(one.context + 1, CONTEXT_ROUNDING) for one in decodes)
+            # Rounded up with the token that is decoded; written out, as this runs most often.
+            contexts = [(one.context // CONTEXT_ROUNDING + 1) * CONTEXT_ROUNDING for one in decodes]
             batch = EngineBatch(
                 prefill=tuple((new, one.context) for one, new in prompts), decode=tuple(contexts)
             )

@@ -46,8 +46,7 @@ def of_servers(folder: Path, run: Run, results: Mapping[str, BenchResult]) -> It
     for layout in run.layouts:
         yield from _of_command(layout)
         for start in layout.starts:
-            yield from _of_metrics(folder, layout, start)
-            yield from _of_counters(folder, run, (layout, start), results)
+            yield from _of_metrics(folder, run, (layout, start), results)
 
 
 def _of_command(layout: RunLayout) -> Iterator[Finding]:
@@ -66,31 +65,23 @@ def _of_command(layout: RunLayout) -> Iterator[Finding]:
         yield _finding(Sort.DISAGREES, "run.toml", says)
 
 
-def _of_metrics(folder: Path, layout: RunLayout, start: Start) -> Iterator[Finding]:
-    """Whether the readings are of one start."""
+def _of_metrics(
+    folder: Path, run: Run, served: tuple[RunLayout, Start], results: Mapping[str, BenchResult]
+) -> Iterator[Finding]:
+    """Whether the readings are of one start, and count at least the tokens its results claim."""
+    layout, start = served
     names = layout.metrics(start)
     if not all((folder / name).is_file() for name in names):
         return
     try:
-        change = _change(folder, names)
+        before, after = (Snapshot.of_file(folder / name) for name in names)
+        change = MetricsChange.of(before, after)
     except ParseError as error:
         yield _finding(Sort.UNREAD, names[1], f"cannot be read: {error.problem}")
         return
     if not change.comparable:
         says = f"is not of the start that {names[0]} is of"
         yield _finding(Sort.DISAGREES, names[1], says)
-
-
-def _of_counters(
-    folder: Path, run: Run, served: tuple[RunLayout, Start], results: Mapping[str, BenchResult]
-) -> Iterator[Finding]:
-    """Whether the server counted at least the tokens that its results say it made."""
-    layout, start = served
-    names = layout.metrics(start)
-    try:
-        change = _change(folder, names)
-    except ParseError:
-        return
     gains = [one.generation_tokens for one in change.engines]
     own = [layout.result(c, trial) for one, s, c, trial in run.trials() if (one, s) == served]
     found = [results[name].load.output_tokens for name in own if name in results]
@@ -99,11 +90,6 @@ def _of_counters(
     if None not in gains and counted < said:
         says = f"counts {counted:,} output tokens, the results of this start {said:,}"
         yield _finding(Sort.DISAGREES, names[1], says)
-
-
-def _change(folder: Path, names: tuple[str, str]) -> MetricsChange:
-    before, after = (Snapshot.of_file(folder / name) for name in names)
-    return MetricsChange.of(before, after)
 
 
 def release(version: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.site.builder import Builder
+from tests.site.builder import ROOT, Builder
 from tests.site.faults import PAGE, PageFault, check_page_fault, refused, replace
 from typed import problems
 
@@ -81,3 +82,16 @@ def test_quantity_without_a_reason_fails_the_build(mini: Path, builder: Builder)
     edit(mini)
     built = builder.build(mini, mini.with_name("site"))
     refused(built, 1, f"{PAGE}:", "typed: '16 GiB' needs a reason, in words")
+
+
+def test_no_page_hides_a_figure_in_a_code_span() -> None:
+    """Between backticks the braces stay as typed, and a reader sees them."""
+    span = re.compile(r"(`+)(?P<code>[^\n]*?)\1")
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    assert pages
+    spans = [(page.name, found["code"]) for page in pages for found in span.finditer(_text(page))]
+    assert not [(page, code) for page, code in spans if "{=" in code]
+
+
+def _text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")

@@ -114,7 +114,8 @@ def fits() -> str:
     head = ("model, as published", "fits first with", "tokens of a pool", "try first")
     caption = (
         f"The fewest ranks whose pool holds {REQUESTS} requests of {whole(LENGTH)} tokens: tp 1, "
-        "2, 4, 8, then a stage for each node. Computed; tokens rest on an assumed overhead."
+        "2, 4, 8, then a stage for each node; --gpu-memory-utilization at its default, "
+        f"{Settings().gpu_memory_utilization}. Computed; tokens rest on an assumed overhead."
     )
     return table(head, rows, caption=caption)
 

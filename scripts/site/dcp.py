@@ -265,8 +265,9 @@ def documented() -> str:
             )
     head = ("model", "layout", "heads", "copies", "tokens", "gain", "leave")
     caption = (
-        "On H200, one node or two: KV heads, copies of each that are left, KV tokens of the pool, "
-        "their gain, DCP groups that leave a node. Computed; tokens rest on an assumed overhead."
+        "On H200, one node or two, vLLM's defaults: KV heads, copies of each that are left, KV "
+        "tokens of the pool, their gain, DCP groups that leave a node. Computed; tokens rest on an "
+        "assumed overhead."
     )
     return table(head, rows, caption=caption)
 

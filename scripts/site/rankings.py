@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from guided import MODEL, NODE, SETTINGS
+from guided import MODEL, NODE
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Verdict, load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.ledger import Capacity
@@ -38,7 +38,8 @@ SAME: Final = 0.01  # a change of TPOT that is none
 @cache
 def guide_search(goal: Goal) -> Outcome:
     """Llama-3.1-70B on the guide's node."""
-    search = Search(model=MODEL, gpus=8, cluster=NODE, settings=SETTINGS)
+    settings = Settings(max_model_len=GOALS_LENGTH)
+    search = Search(model=MODEL, gpus=8, cluster=NODE, settings=settings)
     return search.run(goal, _load("h100-80gb").figures if goal.needs_rates else None)
 
 

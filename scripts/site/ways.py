@@ -85,7 +85,8 @@ def every_way() -> str:
         "take its ranks from. Weights and KV are of one rank; copies are the ranks that keep the "
         "same KV. Decode and prefill: bytes that the calls of one rank take in, in a step that "
         f"decodes {DECODES} tokens in the whole service, and in one that computes {PROMPTS} "
-        f"prompts of {whole(PROMPT)} tokens. Computed; tokens rest on an assumed overhead."
+        f"prompts of {whole(PROMPT)} tokens. Tokens are those of the service. Computed; they "
+        "rest on an assumed overhead."
     )
     head = ("layout", "weights", "KV a token", "copies", "decode", "prefill", "tokens")
     return table(head, rows, caption=caption)

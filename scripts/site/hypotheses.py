@@ -118,11 +118,11 @@ def _long_load() -> Hypothesis:
     length = SETTINGS.max_model_len or 0
     found = [(layout, _fitting(layout, length) * layout.dp) for layout in (tp, dp)]
     short = [layout for layout, fits in found if fits < SEQUENCES]
-    fitting = listed(f"{layout} holds {fits}" for layout, fits in found)
+    fitting = listed(f"{layout} has room for {fits}" for layout, fits in found)
     return Hypothesis(
         says="Under long contexts tp4 dp2 preempts before tp8",
         predicted="Yes" if short == [dp] else "Both preempt" if short else "Neither preempts",
-        figures=f"Of {SEQUENCES} requests of {whole(length)} tokens {fitting}",
+        figures=f"{SEQUENCES} requests of {whole(length)} tokens come: {fitting}",
         refuted="preemptions of tp8 at a length at which tp4 dp2 has none",
     )
 
@@ -146,13 +146,13 @@ def _dcp_costs() -> Hypothesis:
     if len(longer) == len(ratios):
         text = "Yes"
     elif longer:
-        text = f"At concurrency {listed(longer)} only; then halved reads of the cache pay back"
+        text = f"Only at concurrency {listed(longer)}; above, halved reads of the cache pay back"
     else:
         text = "No: halved reads of the cache save more than the exchange costs"
     shown = listed(f"{ratio:.2f}×" for ratio in ratios)
     return Hypothesis(
         says="Where KV fits either way, DCP is pure overhead",
-        predicted=text + ("; a tie everywhere" if tied else ""),
+        predicted=text + (". All within the range of a tie" if tied else ""),
         figures=f"With it a step takes {shown} as long at concurrency {listed(FITTING)}, "
         f"{whole(LONG_INPUT)} tokens in, on H200",
         refuted="the verdict that dcp2 is faster where neither preempts",

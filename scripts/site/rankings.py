@@ -54,8 +54,9 @@ def found_layouts() -> str:
     caption = (
         f"The {len(outcome.found)} of {outcome.searched} layouts that vLLM starts, under "
         f"{CONCURRENCY} requests of {whole(CONTEXT)} tokens: how many decode at once, their TPOT, "
-        "KV tokens of the service, and its longest request. Computed, not measured; memory rests "
-        "on an assumed overhead."
+        "KV tokens of the service, and its longest request. --gpu-memory-utilization is the "
+        f"default, {Settings().gpu_memory_utilization}. Computed, not measured; memory rests on an "
+        "assumed overhead."
     )
     return table(head, [_row(found) for found in outcome.found], caption=caption)
 
@@ -104,8 +105,8 @@ def by_goal() -> str:
         rows.append([Cell(f"{name} on {gpus} × {load_gpu(gpu).label}"), counts, *firsts])
     head = ("model", "start", "least TPOT", "longest request", "most tokens")
     caption = (
-        f"The first layout by each goal, --max-model-len {GOALS_LENGTH}; TPOT of {CONCURRENCY} "
-        f"requests of {whole(CONTEXT)} tokens. Computed."
+        f"The first layout by each goal, --max-model-len {GOALS_LENGTH}, else vLLM's defaults; "
+        f"TPOT of {CONCURRENCY} requests of {whole(CONTEXT)} tokens. Computed."
     )
     return table(head, rows, caption=caption)
 

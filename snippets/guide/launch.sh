@@ -15,6 +15,7 @@ COMMON=(
     --no-enable-prefix-caching
     --seed 42
 )
+mkdir -p "$RUN"
 # --8<-- [end:shared]
 
 # --8<-- [start:tp8]

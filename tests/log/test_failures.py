@@ -79,6 +79,11 @@ CASES: Final[dict[str, tuple[Sequence[str], str, str]]] = {
         "Pipelines are not supported",
         "start-failed",
     ),
+    "without its first line": (
+        ["(APIServer pid=1)   Value error, tp_size=8 must be divisible by dcp_size=3." + TYPED],
+        "tp_size=8 must be divisible by dcp_size=3.",
+        "dcp-does-not-divide",
+    ),
     "several lines": (
         [f"{PYDANTIC}ParallelConfig", *f"  Value error, {WORLD}{TYPED}".split("\n")],
         WORLD,

@@ -19,7 +19,7 @@ CALLED: Final = re.compile(r"(?:(?=Error: )|(?:vllm(?: \w+){0,3}|\w+\.py): error
 KILLED: Final = ("Killed", "Segmentation fault", "Segmentation fault (core dumped)")
 VALIDATION: Final = re.compile(r"\d+ validation errors? for \w+")
 WORKER_SAID: Final = re.compile(r"Worker failed with error '(?P<says>.*?)', please check")
-FRAME: Final = re.compile(r"(?:Value error|Assertion failed), ")
+FRAME: Final = re.compile(r"\s*(?:Value error|Assertion failed), ")
 PYDANTIC_END: Final = re.compile(r"\s*\[type=\w+.*$", re.DOTALL)
 ENDS: Final = tuple(".!?)]}'\"`")
 ASIDE: Final = ("Traceback ", "  File ", "During handling", "The above exception", "    ")

@@ -29,6 +29,7 @@ BEGINNINGS: Final = tuple(
     for device in DEVICES
     if line.beginning or line.words is DEVICES
 )
+LONGEST_BEGINNING: Final = max(map(len, BEGINNINGS))
 MOST_JOINED: Final = 12
 MOST_READINGS: Final = 8
 ACCESS: Final = ' HTTP/1.1" '
@@ -147,7 +148,8 @@ class Reader:
         if found is None:
             if "NCCL INFO" in text and "via NET/Socket/" in text:
                 self.start.sign("nccl-over-sockets", record)
-            if record.level and text and any(line.startswith(text) for line in BEGINNINGS):
+            cut = record.level and 0 < len(text) <= LONGEST_BEGINNING
+            if cut and any(line.startswith(text) for line in BEGINNINGS):
                 self._open = (record, [text])
             return
         if record.level is None:

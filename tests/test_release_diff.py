@@ -205,7 +205,7 @@ def test_the_page_is_about_the_releases_of_its_summary() -> None:
     summary = json.loads((ROOT / "scripts" / "site" / "changes.json").read_text("utf-8"))
     assert summary["to"] == RELEASE.removeprefix("v")
     page = (ROOT / "docs" / "verification" / "changes.md").read_text("utf-8")
-    assert page.startswith(f"# What changed since v{summary['from']}?\n")
+    assert f"\n# What changed since v{summary['from']}?\n" in page
     assert f"make diff FROM={summary['from']} TO={summary['to']} JSON=1\n" in page
     assert f"What changed since v{summary['from']}:" in (ROOT / "mkdocs.yml").read_text("utf-8")
 

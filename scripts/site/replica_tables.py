@@ -75,8 +75,8 @@ def lines() -> str:
             starts = [replica.said(layout, start)[what] for start in layout.starts]
             by |= {process.partition("_")[0] for one in starts for process in one.processes}
             cells.append(Cell(_range([one.times for one in starts]), MEASURED))
-        rows.append([Cell(what), Cell(", ".join(sorted(by)) or "nobody"), *cells, Cell(on_gpu)])
-    head = ("line", "printed by", *names, "on a GPU")
+        rows.append([Cell(", ".join(sorted(by)) or "nobody"), Cell(what), Cell(on_gpu), *cells])
+    head = ("printed by", "line", "on a GPU", *names)
     return table(head, rows, caption="Lines of a start, least to most of all starts.")
 
 

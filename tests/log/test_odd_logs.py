@@ -127,6 +127,7 @@ POOLS: Final[dict[str, tuple[Sequence[str], int]]] = {
         ],
         31_232,
     ),
+    "V0 with a comma": (["# GPU blocks: 13,900, # CPU blocks: 4,096"], 222_400),
     "V0 without the hash": (["GPU blocks: 1952, # CPU blocks: 2048"], 31_232),
     "V0, blocks of 32": (
         [
@@ -171,6 +172,7 @@ WORKERS: Final[dict[str, tuple[str, str, float]]] = {
         16.4,
     ),
     "0.10": (f"{WORKER}Model loading took 14.2488 GiB and 4.422213 seconds", "weight_gib", 14.2488),
+    "0.8": (f"{WORKER}Model loading took 14.2488 GB and 4.422213 seconds", "weight_gib", 14.2488),
     "V0 worker": (
         "(VllmWorkerProcess pid=6494) INFO 07-24 14:07:31 model_runner.py:692] Loading model "
         "weights took 57.7520 GB",

@@ -22,7 +22,7 @@ MEMORY: Final[tuple[KnownLine, ...]] = (
         often="V2 runner: once by every worker; V1 runner: once, by the first",
         check="The weights of this rank, against the estimate's",
         source="vllm/v1/worker/gpu/model_runner.py, GPUModelRunner.load_model",
-        pattern=r"Model loading took (?P<gib>-?[\d.]+) GiB(?: memory)? and (?P<seconds>[\d.]+) s",
+        pattern=r"Model loading took (?P<gib>-?[\d.]+) Gi?B(?: memory)? and (?P<seconds>[\d.]+) s",
         marker="Model loading took ",
     ),
     KnownLine(

@@ -244,6 +244,21 @@ def test_workers_are_joined_by_pid() -> None:
     ]
 
 
+@pytest.mark.parametrize("width", [72, 80, 100, 132])
+def test_statistics_and_the_release_are_read_across_a_terminals_lines(width: int) -> None:
+    lines = (
+        "(APIServer pid=1) INFO 11-01 10:00:00 [api_server.py:1] vLLM API server version 0.32.0",
+        "(APIServer pid=1) INFO 11-01 10:01:00 [loggers.py:1] Engine 003: Avg prompt throughput: "
+        "16.5 tokens/s, Avg generation throughput: 1157.2 tokens/s, Running: 7 reqs, Waiting: 3 "
+        "reqs, GPU KV cache usage: 33.3%, Prefix cache hit rate: 70.0%",
+        READY,
+    )
+    pieces = [line[at : at + width] for line in lines for at in range(0, len(line), width)]
+    found = log(*pieces)
+    assert (found.vllm_version, found.ready, found.notes) == ("0.32.0", True, ())
+    assert [(load.engine, load.waiting) for load in found.stats] == [(3, 3)]
+
+
 def test_figure_of_fewer_digits_is_no_other_worker() -> None:
     """The V0 engine prints the weights of its unnamed worker twice, once with two decimals."""
     found = log(

@@ -23,12 +23,15 @@ BEFORE_MARKER: Final = re.compile(
     r"(?:[^'\"`]*(?: -|:|\]|\||>))?[\s|>,:*-]*"
     r"(?P<begins>(?:[A-Z]{2,5}(?: \+ host)?|#|model weights .*)?)$"
 )
-BEGINNINGS: Final = tuple(
+VERSION: Final = "vLLM API server version "
+OF_TABLE: Final = tuple(
     f"{device} KV cache size: " if line.words is DEVICES else line.beginning
     for line in MARKED
     for device in DEVICES
     if line.beginning or line.words is DEVICES
 )
+BEGINNINGS: Final = (*OF_TABLE, VERSION)
+STATS_BEGIN: Final = re.compile(r"(?:Engine \d{3,}|\d+ Engines Aggregated):(?: A| ?$)")
 LONGEST_BEGINNING: Final = max(map(len, BEGINNINGS))
 MOST_JOINED: Final = 12
 MOST_READINGS: Final = 8
@@ -149,13 +152,15 @@ class Reader:
             if "NCCL INFO" in text and "via NET/Socket/" in text:
                 self.start.sign("nccl-over-sockets", record)
             cut = record.level and 0 < len(text) <= LONGEST_BEGINNING
-            if cut and any(line.startswith(text) for line in BEGINNINGS):
+            cut = cut and any(line.startswith(text) for line in BEGINNINGS)
+            if cut or (record.level and STATS_BEGIN.match(text)):
                 self._open = (record, [text])
             return
         if record.level is None:
             before = BEFORE_MARKER.match(text[: found.start()])
             if before is None:
-                self._doubt(record)
+                if self._open is None:  # else it may be the middle of the line that is open
+                    self._doubt(record)
                 return
             text = text[before.start("begins") :].lstrip()
         if not self._known(record._replace(text=text)):

@@ -201,6 +201,13 @@ def test_refusal(name: str) -> None:
     assert not log.ready
 
 
+def test_call_that_was_refused_is_a_log_by_itself() -> None:
+    lines, sentence, _ = CASES["the call itself"]
+    log = read([f"usage: vllm serve [model_tag] [options]\n{lines[0]}\n".encode()])
+    assert log.refusal is not None
+    assert log.refusal.sentence == sentence
+
+
 def test_rule_and_its_way_out_are_named() -> None:
     lines = CASES["a rule of the config"][0]
     refusal = read([f"{line}\n".encode() for line in lines]).refusal

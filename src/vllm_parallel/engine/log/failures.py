@@ -16,6 +16,8 @@ RAISED: Final = re.compile(
     r"(?P<kind>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception))(?:: ?(?P<says>.*))?$"
 )
 CALLED: Final = re.compile(r"(?:(?=Error: )|(?:vllm(?: \w+){0,3}|\w+\.py): error: )(?P<says>.+)$")
+OWN_CALL: Final = "call"
+OWN_CALLS: Final = ("vllm ", "vllm:", "api_server.py: ")
 KILLED: Final = ("Killed", "Segmentation fault", "Segmentation fault (core dumped)")
 VALIDATION: Final = re.compile(r"\d+ validation errors? for \w+")
 WORKER_SAID: Final = re.compile(r"Worker failed with error '(?P<says>.*?)', please check")
@@ -109,7 +111,7 @@ class Failures:
     def tells(self) -> bool:
         """Whether one of the sentences is vLLM's own."""
         self.close()
-        return any(_weight(one)[0] < OTHERS for one in self.raised)
+        return any(one.kind == OWN_CALL or _weight(one)[0] < OTHERS for one in self.raised)
 
     @property
     def _complete(self) -> bool:
@@ -143,7 +145,9 @@ def _exception(text: str) -> tuple[str, str] | None:
     if raised:
         return raised["kind"].rpartition(".")[2], raised["says"] or raised["kind"]
     call = CALLED.match(text)
-    return ("Error", call["says"]) if call else None
+    if call is None:
+        return None
+    return (OWN_CALL if text.startswith(OWN_CALLS) else "Error"), call["says"]
 
 
 def _sentence(pieces: list[str]) -> str:

@@ -11,7 +11,7 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site test test-site test-changed lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica
+.PHONY: help site test test-pages test-site test-changed lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica
 .DELETE_ON_ERROR:
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make bench  time the kernel"
 	@echo "make fuzz   feed 100,000 damaged files to the commands that read them (INPUTS=5000 SEED=2)"
 	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
+	@echo "make test-pages  hold the whole site against the package's lists"
 	@echo "make test-site  look at every page in a real Chromium (CHROMIUM=/path: that one)"
 	@echo "make test-changed  change inputs in a copy; no old figure may stay on its pages"
 	@echo "make accuracy  compare with measured launches (FILE=rows.jsonl CONFIGS=folder: others)"
@@ -65,7 +66,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-check: lint test site
+check: lint test test-pages
 
 serve: $(STAMP)
 	$(BIN)/mkdocs serve --no-strict
@@ -78,6 +79,10 @@ fuzz: $(STAMP)
 
 mutants: $(STAMP)
 	$(BIN)/python scripts/mutants.py $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))
+
+# What only the whole site can show: addresses, anchors, search, words of the source texts.
+test-pages: site
+	$(BIN)/python -m pytest -m pages tests/site
 
 # A real browser looks at the site; an old figure in the site of a changed input was typed.
 test-site: site

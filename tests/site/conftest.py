@@ -1,14 +1,17 @@
-"""One build server a session; a fresh copy of the small site a test; the real site once."""
+"""One build server a session; a fresh copy of the small site a test; the real site as built."""
 
 from __future__ import annotations
 
-import fcntl
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from tests.site.builder import ROOT, Builder, Built, build_server, copy_mini
+from tests.site.builder import ROOT, Builder, build_server, copy_mini
+
+SITE: Final = Path(os.environ.get("SITE", ROOT / "site"))
 
 
 @pytest.fixture(scope="session")
@@ -25,17 +28,14 @@ def mini(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def real_site(
-    builder: Builder, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Built:
-    """The site of this checkout. Workers of one run share it: the first that asks builds it."""
-    folder = tmp_path_factory.getbasetemp()
-    if hasattr(request.config, "workerinput"):
-        folder = folder.parent
-    log, code, site = folder / "real.log", folder / "real.code", folder / "real"
-    with (folder / "real.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not code.is_file():
-            code.write_text(str(builder.build(ROOT, site).code), encoding="utf-8")
-    built = int(code.read_text(encoding="utf-8"))
-    return Built(code=built, output=log.read_text(encoding="utf-8"), site=site)
+def real_site() -> Path:
+    """The site of this checkout as `make site` has built it: in `site/`, or in `SITE`."""
+    assert (SITE / "build-complete").is_file(), f"no whole site at {SITE.name}: run make site"
+    return SITE
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs the whole site is run where there is one, by `make test-pages`."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "real_site" in item.fixturenames:
+            item.add_marker("pages")

@@ -130,14 +130,12 @@ def test_second_build_of_one_process_shows_the_edited_package(mini: Path) -> Non
     assert ran.stdout.splitlines()[-1:] == ["True True"], ran.stdout + ran.stderr
 
 
-def test_real_site_is_whole(real_site: Built) -> None:
-    assert real_site.code == 0, real_site.output
-    assert (real_site.site / "build-complete").is_file()
+def test_real_site_is_whole(real_site: Path) -> None:
+    assert (real_site / "build-complete").is_file()
 
 
-def test_real_site_fetches_from_no_other_host(real_site: Built) -> None:
-    assert real_site.code == 0, real_site.output
-    for path in real_site.site.rglob("*"):
+def test_real_site_fetches_from_no_other_host(real_site: Path) -> None:
+    for path in real_site.rglob("*"):
         if path.suffix in {".html", ".css", ".svg"}:
             text = path.read_text(encoding="utf-8")
             for pattern in (FETCHING_TAG, FETCHING_LINK, FETCHING_STYLE):

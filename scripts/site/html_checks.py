@@ -88,11 +88,20 @@ def _images(root: Element) -> Iterator[str]:
 
 
 def _empty(root: Element) -> Iterator[str]:
+    printed = _printed_by_cells(root)
     for element in root.walk():
-        if element.tag == "pre" and not "".join(element.texts()).strip():
+        if element.tag != "pre" or id(element) in printed:
+            pass
+        elif not "".join(element.texts()).strip():
             yield "empty code block"
         if "admonition" in element.classes or element.tag == "details":
             yield from _bodiless(element)
+
+
+def _printed_by_cells(root: Element) -> set[int]:
+    """Blocks that a notebook's cells printed: a slow kernel sends a blank line by itself."""
+    outputs = [one for one in root.walk() if "jp-OutputArea-output" in one.classes]
+    return {id(below) for one in outputs for below in one.walk()}
 
 
 def _bodiless(element: Element) -> Iterator[str]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from html_checks import page_problems
+from html_tree import parse
 from tests.site.builder import Builder
 from tests.site.faults import OTHER_HOST, PageFault, check_page_fault, run
 
@@ -195,3 +197,9 @@ HTML = (
 @pytest.mark.parametrize("fault", (*LINKS, *MARKUP, *PRINTED, *HTML), ids=str)
 def test_build_refuses(fault: PageFault, mini: Path, builder: Builder) -> None:
     check_page_fault(fault, mini, builder)
+
+
+def test_a_blank_line_that_a_cell_prints_is_no_empty_block() -> None:
+    """Nor is it one where a slow kernel sends the line by itself; an empty block elsewhere is."""
+    page = '<pre></pre><div class="jp-RenderedText jp-OutputArea-output"><pre>\n</pre></div>'
+    assert list(page_problems(parse(page))) == ["empty code block"]

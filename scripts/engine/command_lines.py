@@ -113,11 +113,13 @@ def whole_parser() -> argparse.ArgumentParser:
 
 
 def answer(whole: argparse.ArgumentParser, words: Sequence[str]) -> dict[str, object] | None:
-    """What vLLM makes of the words, None if it complains."""
+    """What vLLM makes of the words, None if it complains; nothing where it only prints its help."""
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             return vars(whole.parse_args(list(words)))
-    except (SystemExit, ValueError, IndexError):
+    except SystemExit as stop:
+        return {} if stop.code == 0 else None
+    except (ValueError, IndexError):
         return None
 
 

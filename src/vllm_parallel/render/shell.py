@@ -10,8 +10,12 @@ from vllm_parallel.deployment import Deployment
 from vllm_parallel.engine.arguments import Arguments
 from vllm_parallel.engine.launch_command import LaunchCommand
 from vllm_parallel.engine.values import Unknown
+from vllm_parallel.frozen import replace
+from vllm_parallel.settings import Nodes
+from vllm_parallel.units import ceil_div
 
 BREAK: Final = " \\\n  "
+HEAD: Final = "HEAD=10.0.0.1  # the first node, as the others reach it"
 NEEDS_ESCAPE: Final = r'(["`])'
 ESCAPED: Final = r"\\\1"
 
@@ -64,6 +68,52 @@ def launch_command(deployment: Deployment, model_word: str) -> str:
     """
     arguments = Arguments(layout=deployment.layout, settings=deployment.settings)
     return shell(LaunchCommand(model_word=model_word, arguments=arguments))
+
+
+def node_commands(deployment: Deployment, model_word: str) -> tuple[str, ...]:
+    r"""A command for each node that a deployment needs, the first node's first.
+
+    On one node it is `launch_command`. Else each begins with a line that sets `HEAD`, the address
+    of the first node, which alone serves requests. `model_word` is a word of the shell.
+
+    Source: vllm/engine/arg_utils.py, create_engine_config (v0.32.0)
+
+    >>> from vllm_parallel.catalog import load_model
+    >>> from vllm_parallel.cluster import Cluster
+    >>> from vllm_parallel.layout import Layout
+    >>> cluster = Cluster(gpus_per_node=4, nodes=2)
+    >>> deployment = Deployment(
+    ...     model=load_model("llama-3.1-70b"), layout=Layout(tp=4, pp=2), cluster=cluster
+    ... )
+    >>> print(node_commands(deployment, "/models/llama")[1])
+    HEAD=10.0.0.1  # the first node, as the others reach it
+    vllm serve /models/llama \
+      --tensor-parallel-size 4 \
+      --pipeline-parallel-size 2 \
+      --nnodes 2 \
+      --node-rank 1 \
+      --headless \
+      --master-addr "$HEAD"
+    """
+    per_node = deployment.cluster.gpus_per_node
+    nodes = 1 if per_node is None else ceil_div(deployment.layout.ranks, per_node)
+    if nodes == 1:
+        return (launch_command(deployment, model_word),)
+    return tuple(
+        f"{HEAD}\n{shell(_on_node(deployment, model_word, place))}"
+        for place in (
+            Nodes(nnodes=nodes, node_rank=rank, headless=rank > 0) for rank in range(nodes)
+        )
+    )
+
+
+def _on_node(deployment: Deployment, model_word: str, nodes: Nodes) -> LaunchCommand:
+    settings = replace(deployment.settings, nodes=nodes)
+    return LaunchCommand(
+        model_word=model_word,
+        arguments=Arguments(layout=deployment.layout, settings=settings),
+        extra={"master_addr": Unknown(text="$HEAD")},
+    )
 
 
 def word(text: str | Unknown) -> str:

@@ -22,7 +22,7 @@ cells share is kept once and named by its index: layouts in `layouts`, sentences
      "columns": ["layout", "tokens", "longest", "weights", "least", "likely", "most", "running",
                  "tpot", "throughput", "step"],
      "parts": ["weights", "kv", "compute", "collectives", "overhead"],
-     "refusals": ["rule", "stage", "count", "layout", "message", "fix"],
+     "refusals": ["rule", "stage", "layouts", "example", "message", "fix"],
      "cells": {"h100-80gb": {"8": {
          "searched": 50, "found": 9,
          "rows": [[0, 2013824, 131072, 17641213952, ..., [0.0052, ...]]],
@@ -81,12 +81,13 @@ class LayoutEntry(TypedDict):
 
 
 class Row(NamedTuple):
-    """A layout that starts. `tokens` and `longest` are of one pool: its KV tokens, its longest
-    request.
+    """A layout that starts.
 
-    Bytes of the fullest rank: `weights` and what is loaded with them; `least`, `likely` and `most`
-    of the overhead. The cache takes what they leave of the GPU's `budget`, and what is beyond the
-    budget stays free. Of the load `running` requests decode at once, a token takes `tpot` seconds,
+    `tokens` and `longest` are of one pool: its KV tokens, its longest request. Bytes of the
+    fullest rank: `weights` and what is loaded with them; `least`, `likely` and `most` of the
+    overhead. The cache takes what they leave of the GPU's `budget`, and what is beyond stays free.
+
+    Of the load `running` requests decode at once, a token takes `tpot` seconds,
     and a GPU makes `throughput` tokens a second; `step` are the seconds of the slowest stage's
     decode step, part by part. These four are null without rates.
     """
@@ -112,8 +113,8 @@ class RefusedRow(NamedTuple):
 
     rule: str
     stage: str | None
-    count: int
-    layout: str
+    layouts: int
+    example: str
     message: int
     fix: int
 

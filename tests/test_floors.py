@@ -33,6 +33,7 @@ FLOOR_NAMES: Final = (
     "price",
     "load",
     "verdict",
+    "outcome",
     "search",
     "files symptoms",
     "catalog engine",

@@ -15,17 +15,9 @@ from vllm_parallel.collectives import Batch, EngineBatch, collectives
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.layout import Layout
+from vllm_parallel.outcome import Figures, Found, Goal, Outcome
 from vllm_parallel.price import Pricer
-from vllm_parallel.search import (
-    CONTEXT,
-    NOT_PRICED,
-    Figures,
-    Found,
-    Goal,
-    Outcome,
-    Search,
-    SteadyDecode,
-)
+from vllm_parallel.search import CONTEXT, NOT_PRICED, Search, SteadyDecode
 from vllm_parallel.settings import ExpertSettings, Settings
 from vllm_parallel.verdict import Verdict
 

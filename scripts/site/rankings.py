@@ -9,11 +9,12 @@ from guided import MODEL, NODE
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Verdict, load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.ledger import Capacity
+from vllm_parallel.outcome import Found, Goal, Outcome
 from vllm_parallel.render.charts import Curves, curves
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.markdown import table as markdown
 from vllm_parallel.render.numbers import whole
-from vllm_parallel.search import Found, Goal, Outcome, Search, SteadyDecode
+from vllm_parallel.search import Search, SteadyDecode
 
 CONCURRENCY: Final = 64
 CONTEXT: Final = 4096

@@ -10,8 +10,9 @@ from vllm_parallel.engine import Arguments
 from vllm_parallel.engine.options import options
 from vllm_parallel.errors import ParseError
 from vllm_parallel.frozen import dataclass, fields
+from vllm_parallel.outcome import Found, Goal, Outcome, Refused
 from vllm_parallel.question import Json, Question
-from vllm_parallel.search import Found, Goal, Outcome, Refused, Search, SteadyDecode
+from vllm_parallel.search import Search, SteadyDecode
 from vllm_parallel.units import ceil_div
 
 WIDTHS: Final = (

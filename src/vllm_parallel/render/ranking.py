@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.outcome import Found, Goal, Outcome, Refused
 from vllm_parallel.render.numbers import counted, whole
 from vllm_parallel.render.shell import launch_command
 from vllm_parallel.render.text import table
-from vllm_parallel.search import Found, Goal, Outcome, Refused, Search, SteadyDecode
+from vllm_parallel.search import Search, SteadyDecode
 from vllm_parallel.term import RELEASE
 
 BY: Final = {

@@ -44,6 +44,7 @@ FLOOR_NAMES: Final = (
     "question",
     "answers",
     "review layouts reports",  # commands in place of questions, answered alike
+    "planned",
     "cli",  # speaks the JSON of answers, so it stands above them
     "__init__ __main__",  # the doors to the street
 )

@@ -1,0 +1,7 @@
+"""What the planner answers: a search in strings to show, the same in a build and in a browser."""
+
+from __future__ import annotations
+
+from vllm_parallel.planned.rows import RefusedRow, Row, Shelf, cell
+
+__all__ = ["RefusedRow", "Row", "Shelf", "cell"]

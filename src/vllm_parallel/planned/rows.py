@@ -1,0 +1,194 @@
+"""A search as the planner shows it: strings to show, and what many rows share kept once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from vllm_parallel.cluster import Gpu
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.ledger import Budget, budgets_on
+from vllm_parallel.outcome import Found, Goal, Outcome, Refused
+from vllm_parallel.planned.starting import nodes_needed, refused_start
+from vllm_parallel.price.step import PARTS, StepPrice
+from vllm_parallel.render.memory import MemoryBar
+from vllm_parallel.render.numbers import times, to, whole
+from vllm_parallel.render.shell import node_commands
+from vllm_parallel.units import GIB
+
+STEP_PARTS: Final = (*PARTS, "total")
+THOUSAND: Final = 1000  # parts of a bar's length
+
+
+class Row(NamedTuple):
+    """A layout that starts, as it is shown; `layout` is its number on the shelf.
+
+    `tokens`, `longest` and `concurrency` are of one pool, `service` the tokens of all. `memory` is
+    GiB of the fullest rank's GPU and `bar` the same in thousandths of the picture: what is loaded,
+    the overhead, the KV cache, what lies beyond the budget; `overhead` is the range of the second,
+    `ends` where it may end in the picture. Of the load `running` requests decode at once; `step`
+    is a decode step of the slowest stage, part by part and in all. These last four are None
+    without rates.
+    """
+
+    layout: int
+    tokens: str
+    service: str
+    longest: str
+    concurrency: str
+    memory: tuple[str, ...]
+    bar: tuple[int, ...]
+    overhead: str
+    ends: tuple[int, ...]
+    running: str | None
+    tpot: str | None
+    throughput: str | None
+    step: tuple[str, ...] | None
+
+
+class RefusedRow(NamedTuple):
+    """The layouts that one rule refuses: how many, an example, and the numbers of two texts.
+
+    `stage` is vLLM's, None where it is this package that cannot size or price them.
+    """
+
+    rule: str
+    stage: str | None
+    layouts: int
+    example: str
+    message: int
+    fix: int
+
+
+class Shelf:
+    """What many rows share: layouts with their commands, and texts. Each is kept once.
+
+    >>> shelf = Shelf('"$MODEL"')
+    >>> shelf.text("a"), shelf.text("b"), shelf.text("a"), shelf.texts
+    (0, 1, 0, ['a', 'b'])
+    """
+
+    def __init__(self, model_word: str) -> None:
+        self.model_word = model_word
+        self.layouts: list[dict[str, object]] = []
+        self.texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def text(self, text: str) -> int:
+        """The number of a text."""
+        if text not in self._numbers:
+            self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return self._numbers[text]
+
+    def layout(self, deployment: Deployment) -> int:
+        """The number of a layout; the settings of a shelf are the same for all."""
+        key = f"{deployment.layout} on {deployment.cluster.gpus_per_node}"
+        if key not in self._numbers:
+            self._numbers[key] = len(self.layouts)
+            self.layouts.append(layout_entry(deployment, self.model_word))
+        return self._numbers[key]
+
+
+def layout_entry(deployment: Deployment, model_word: str) -> dict[str, object]:
+    """A layout by name, its GPUs, nodes and engines, and a command for each node.
+
+    Where `--nnodes` does not start it, `refused` is what vLLM says, and there is no command.
+    """
+    layout = deployment.layout
+    refusal = refused_start(deployment)
+    return {
+        "name": str(layout),
+        "gpus": layout.ranks,
+        "nodes": nodes_needed(deployment),
+        "engines": layout.dp,
+        "commands": [] if refusal else list(node_commands(deployment, model_word)),
+        "refused": refusal and f"{refusal.message} Way out: {refusal.fix}.",
+    }
+
+
+def cell(outcomes: Mapping[Goal, Outcome], shelf: Shelf, top: int) -> dict[str, object]:
+    """One question: how many layouts were searched, the best by each goal, and what is refused.
+
+    `ranked` holds numbers of `rows` by goal. Refusals are those of the first goal.
+
+    >>> from vllm_parallel.catalog import load_gpu, load_model
+    >>> from vllm_parallel.cluster import Cluster
+    >>> from vllm_parallel.search import Search
+    >>> cluster = Cluster(gpu=load_gpu("h100-80gb"), gpus_per_node=8)
+    >>> search = Search(model=load_model("llama-3.1-70b"), gpus=8, cluster=cluster)
+    >>> shelf = Shelf('"$MODEL"')
+    >>> shown = cell({Goal.CAPACITY: search.run(Goal.CAPACITY)}, shelf, 2)
+    >>> [shelf.layouts[row.layout]["name"] for row in shown["rows"]], shown["ranked"]
+    (['tp4 pp2', 'tp8'], {'capacity': [0, 1]})
+    """
+    rows: dict[str, Row] = {}
+    ranked = {}
+    for goal, outcome in outcomes.items():
+        for found in outcome.found[:top]:
+            name = str(found.layout)
+            if name not in rows:
+                rows[name] = row_of(found, shelf)
+        numbers = {name: number for number, name in enumerate(rows)}
+        ranked[goal.value] = [numbers[str(found.layout)] for found in outcome.found[:top]]
+    first = next(iter(outcomes.values()))
+    return {
+        "searched": first.searched,
+        "found": len(first.found),
+        "rows": list(rows.values()),
+        "ranked": ranked,
+        "refused": refused_rows(first.refused, shelf),
+    }
+
+
+def refused_rows(refused: Sequence[Refused], shelf: Shelf) -> list[RefusedRow]:
+    """What fell out, its sentences on the shelf."""
+    return [
+        RefusedRow(
+            rule=row.rule,
+            stage=row.stage,
+            layouts=row.count,
+            example=str(row.example),
+            message=shelf.text(row.message),
+            fix=shelf.text(row.fix),
+        )
+        for row in refused
+    ]
+
+
+def row_of(found: Found, shelf: Shelf) -> Row:
+    """A layout as it is shown."""
+    deployment, pool, figures = found.deployment, found.capacity.pool, found.figures
+    gpu = deployment.cluster.gpu
+    if gpu is None:
+        raise ValueError("without a GPU there is no memory to show")
+    bar = MemoryBar.of(_tightest(deployment, gpu), gpu, str(found.layout))
+    ends = (bar.overhead.least, bar.overhead.most)
+    return Row(
+        layout=shelf.layout(deployment),
+        tokens=whole(pool.tokens),
+        service=whole(found.capacity.tokens),
+        longest=whole(found.longest_request),
+        concurrency=times(pool.max_concurrency),
+        memory=tuple(map(_gib, bar.parts)),
+        bar=tuple(part * THOUSAND // bar.longest for part in bar.parts),
+        overhead=f"{to(*map(_gib, ends))} GiB",
+        ends=tuple((bar.weights + end) * THOUSAND // bar.longest for end in ends),
+        running=None if figures is None else f"{figures.running} of {figures.asked}",
+        tpot=None if figures is None else f"{figures.tpot_seconds * 1e3:.1f} ms",
+        throughput=None if figures is None else whole(round(found.tokens_per_second_per_gpu)),
+        step=None if figures is None or figures.step is None else _step(figures.step),
+    )
+
+
+def _tightest(deployment: Deployment, gpu: Gpu) -> Budget:
+    """The budget of the rank that has least left, which sets the pool."""
+    return min(budgets_on(deployment, gpu), key=lambda budget: budget.available_kv_bytes)
+
+
+def _step(price: StepPrice) -> tuple[str, ...]:
+    return tuple(f"{getattr(price, part) * 1e3:.2f} ms" for part in STEP_PARTS)
+
+
+def _gib(amount: int) -> str:
+    return f"{amount / GIB:.1f}"

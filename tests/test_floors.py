@@ -35,7 +35,7 @@ FLOOR_NAMES: Final = (
     "verdict",
     "outcome",
     "search",
-    "files symptoms",
+    "files symptoms json_text",
     "catalog engine",
     "runs",
     "compare",

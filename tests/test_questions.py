@@ -181,11 +181,13 @@ def test_a_batch_goes_on() -> None:
         ["id"], ["id"], ["id", "verdict"], ["error", "id"],
     ]  # fmt: skip
     errors = [str(row["error"]) for row in rows if "error" in row]
-    assert errors[0].startswith("line 3 is not JSON (Expecting value: line 1 column 1")
+    assert errors[0].startswith("line 3 is not JSON (line 1, column 1: a value is expected)")
     assert errors[1] == "line 5 is [1, 2]; write one object a line"
     assert errors[2] == "line 6 is 'text'; write one object a line"
     assert errors[3].startswith("model 'nope' is neither in the catalog nor a file; the catalog")
-    assert errors[4].startswith("line 11 is not JSON (Expecting ',' delimiter")
+    assert errors[4].startswith(
+        "line 11 is not JSON (line 1, column 34: a comma or the end is expected)"
+    )
     assert all(len(text.splitlines()) == 1 for text in errors)
 
 

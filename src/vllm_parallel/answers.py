@@ -5,14 +5,14 @@ A thin door: it calls the kernel's public objects and adds nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NoReturn
+from typing import Final
 
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.constraints import Stage
 from vllm_parallel.cuts import local_experts
 from vllm_parallel.errors import ParseError, VllmParallelError, shortened
+from vllm_parallel.json_text import NotJsonError, no_constant, read_json
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.question import Json, Question
@@ -194,8 +194,8 @@ def _question(line: str, number: int) -> Json:
     if len(line) > MAX_LINE:
         raise ParseError(place=place, problem=f"has {len(line)} characters", fix="send a path")
     try:
-        value = json.loads(line, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
+        value = read_json(line, constant=no_constant)
+    except NotJsonError as error:
         raise ParseError(
             place=place, problem=f"is not JSON ({error})", fix="write one object a line"
         ) from error
@@ -204,11 +204,6 @@ def _question(line: str, number: int) -> Json:
             place=place, problem=f"is {shortened(value)}", fix="write one object a line"
         )
     return value
-
-
-def _no_number(word: str) -> NoReturn:
-    """NaN and Infinity, which Python reads and JSON does not have."""
-    raise ValueError(f"{word} is no number")
 
 
 def _held(shard: Shard, cache: KvCache) -> dict[str, object]:

@@ -102,6 +102,7 @@ def shortened(value: object) -> str:
         text = repr(value)
     except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
         text = f"a {type(value).__name__} too large to show"
+    text = _as_everywhere(text)
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
 
 
@@ -111,7 +112,22 @@ def on_one_line(text: str) -> str:
     >>> on_one_line("a\nb.json")
     'a\\nb.json'
     """
-    return text if text.isprintable() else repr(text)[1:-1]
+    return _as_everywhere(text if text.isprintable() else repr(text)[1:-1])
+
+
+def _as_everywhere(text: str) -> str:
+    r"""Text with characters escaped that some Python does not know yet, and so does not print.
+
+    >>> print(_as_everywhere("\u6a21\u578b \U0001facf"))
+    模型 \U0001facf
+    """
+    if text.isascii():
+        return text
+    from unicodedata import ucd_3_2_0  # noqa: PLC0415  # few texts need it; every Python has it
+
+    return "".join(
+        ascii(one)[1:-1] if ucd_3_2_0.category(one) in ("Cn", "Co", "Cs") else one for one in text
+    )
 
 
 def close_names(name: str, names: Collection[str], *, whose: str) -> str:

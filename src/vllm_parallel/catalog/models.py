@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -13,6 +12,7 @@ from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, close_names, on_one_line, shortened
 from vllm_parallel.files import read_beside
 from vllm_parallel.frozen import replace
+from vllm_parallel.json_text import NotJsonError, read_json
 from vllm_parallel.methods import ONLINE, TAKES_OVER, UNMODELLED
 from vllm_parallel.model import ModelConfig
 
@@ -187,8 +187,8 @@ def _file(source: str) -> ConfigText:
 
 def _parse(text: bytes, name: str) -> JsonObject:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = read_json(text)
+    except NotJsonError as error:
         raise CatalogError(
             subject=name, problem=f"is not JSON ({error})", fix="give a config.json"
         ) from error

@@ -7,7 +7,6 @@ JSON takes the bare NaN that vLLM writes, so the cut is made here and `json` rea
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Final
 from vllm_parallel.engine.inputs import Watch, chunks, shown
 from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.frozen import dataclass
+from vllm_parallel.json_text import NotJsonError, read_json
 
 MOST: Final = 10_000  # objects of a file
 LARGEST: Final = 2**20  # bytes of one object outside its arrays; a result has about 2 KB
@@ -196,11 +196,8 @@ def _fields(place: str, raw: bytes) -> Fields:
         return fields
 
     try:
-        found = json.loads(raw.decode("utf-8"), object_pairs_hook=once)
-    except ParseError:
-        raise
-    except (ValueError, RecursionError) as error:
-        why = shortened(str(error)).strip("'\"")
+        found = read_json(raw, pairs=once)
+    except NotJsonError as error:
         fix = "give a result as vllm bench serve wrote it"
-        raise ParseError(place=place, problem=f"is not JSON: {why}", fix=fix) from None
-    return dict(found)
+        raise ParseError(place=place, problem=f"is not JSON: {error.fault}", fix=fix) from None
+    return found if isinstance(found, dict) else {}

@@ -6,10 +6,11 @@ What terminals, containers and loggers wrap around a line is taken off here.
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
+
+from vllm_parallel.json_text import NotJsonError, read_json
 
 LONGEST_LINE: Final = 2**16  # characters; the longest that vLLM prints, its config, has some 8,000
 ESCAPE: Final = r"(?:\x1b|\^\[|\\x1b|\\e|\\u001b|\\033|#033|\ufffd)"
@@ -117,8 +118,8 @@ def unwrapped(text: str) -> list[str]:
     ['INFO a']
     """
     try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
+        record = read_json(text)
+    except NotJsonError:
         return [text]
     if not isinstance(record, dict):
         return [text]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from vllm_parallel.planned.rows import RefusedRow, Row, Shelf, cell
+from vllm_parallel.planned.rows import STEP_PARTS, RefusedRow, Row, Shelf, cell
 
-__all__ = ["RefusedRow", "Row", "Shelf", "cell"]
+__all__ = ["STEP_PARTS", "RefusedRow", "Row", "Shelf", "cell"]

@@ -1,0 +1,83 @@
+"""The planner's answers as text: JSON in, JSON out, in a build and in a browser alike."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from vllm_parallel.answers import answers
+from vllm_parallel.catalog import hub_names
+from vllm_parallel.errors import VllmParallelError
+from vllm_parallel.json_text import NotJsonError, read_json
+from vllm_parallel.layouts import LayoutsAnswer
+from vllm_parallel.planned.request import Request
+from vllm_parallel.planned.rows import STEP_PARTS, RefusedRow, Row, Shelf, cell
+from vllm_parallel.render.placement import Placement, diagram
+from vllm_parallel.render.ranking import head
+
+TOP: Final = 8
+OWN_WORD: Final = '"$MODEL"'
+
+
+def answered(request: str) -> str:
+    """The answer to a form, both as JSON: what to show, or one sentence as `error`.
+
+    >>> json.loads(answered('{"model": "llama-3.1-8b", "gpu": "a100"}'))["error"]
+    "GPU 'a100' is not in the catalog; it has h100-80gb, h100-pcie-80gb, h100-nvl-94gb, h200, \
+h20-96gb, a100-80gb, a100-40gb, b200, b300, gb200, l40s, mi300x, mi325x, mi355x, rtx-4090, \
+rtx-5090, rtx-pro-6000"
+    """
+    try:
+        fields = read_json(request)
+        if not isinstance(fields, dict):
+            return _failed("The request is no object")
+        return json.dumps(planned(Request.of(fields)))
+    except NotJsonError as error:
+        return _failed(f"The request is not JSON: {error}")
+    except VllmParallelError as error:
+        return _failed(str(error))
+
+
+def batch(questions: str) -> str:
+    r"""Answers to lines of questions, as `vllm-parallel batch` prints them.
+
+    >>> batch('{"id": 1, "model": "llama-3.1-8b", "ask": []}\n')
+    '{"id": 1}\n'
+    """
+    return "".join(json.dumps(row) + "\n" for row, _ in answers(questions.split("\n")))
+
+
+def planned(request: Request) -> dict[str, object]:
+    """What the planner shows of a question, and the answer of `vllm-parallel layouts` to it.
+
+    Raises:
+        VllmParallelError: the question cannot be read, or no layout can be sized.
+    """
+    answer = LayoutsAnswer.of(request.question, request.terms)
+    outcome, search = answer.outcome, answer.search
+    shelf = Shelf(_model_word(request))
+    shown = cell({outcome.goal: outcome}, shelf, TOP)
+    for entry, found in zip(shelf.layouts, outcome.found, strict=False):
+        placement = Placement(layout=found.layout, cluster=search.cluster, moe=search.model.is_moe)
+        entry["svg"] = diagram(placement, "placement")
+    return {
+        "head": head(search, outcome, answer.load).split("\n"),
+        "columns": Row._fields,
+        "refusals": RefusedRow._fields,
+        "parts": STEP_PARTS,
+        "layouts": shelf.layouts,
+        "texts": shelf.texts,
+        "cell": shown,
+        "answer": answer.row,
+    }
+
+
+def _model_word(request: Request) -> str:
+    """The word of the launch commands: a catalog model's name on the hub."""
+    model = request.question["model"]
+    names = hub_names().get(model, ()) if isinstance(model, str) else ()
+    return names[0] if names else OWN_WORD
+
+
+def _failed(sentence: str) -> str:
+    return json.dumps({"error": sentence})

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from math import exp, inf, sqrt
+from math import exp, fsum, inf, sqrt  # `sum` rounds otherwise since Python 3.12
 from statistics import fmean
 from typing import Final
 
@@ -55,7 +55,7 @@ class Ratio:
         if all(max(sample) - min(sample) < ROUNDING for sample in (logs, baseline)):
             return cls(value=_exp(difference))
         squares = [_variance(sample) / len(sample) for sample in (logs, baseline)]
-        reach = _quantile(least - 1, 1 - error / 2) * sqrt(sum(squares))
+        reach = _quantile(least - 1, 1 - error / 2) * sqrt(fsum(squares))
         ends = _exp(difference - reach), _exp(difference + reach)
         return cls(value=_exp(difference), low=ends[0], high=ends[1])
 
@@ -72,7 +72,7 @@ class Ratio:
 
 def _variance(sample: Sequence[float]) -> float:
     mean = fmean(sample)
-    return sum((one - mean) ** 2 for one in sample) / (len(sample) - 1)
+    return fsum((one - mean) ** 2 for one in sample) / (len(sample) - 1)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import fsum  # `sum` rounds otherwise since Python 3.12
 from typing import Final
 
 from vllm_parallel.block import Experts
@@ -60,7 +61,7 @@ class Pipeline:
     @property
     def latency(self) -> float:
         """Seconds until a token has passed every stage."""
-        return sum(price.total for price in self.stages)
+        return fsum(price.total for price in self.stages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -119,7 +120,7 @@ class _Stage:
         return cls(deployment, rates, stage, work, reads, members)
 
     def price(self, step: EngineBatch, batch: Batch) -> StepPrice:
-        exchanged = sum(
+        exchanged = fsum(
             count * call_seconds(call, self.members[call.group], self.rates)
             for count, call in stage_calls(self.deployment, batch, self.stage)
         )
@@ -150,8 +151,8 @@ class _Stage:
         costs += [(self._experts(one, met), count) for one, count in work.routed]
         if work.head is not None:
             costs.append((self._product(work.head, batch.sampled), 1))
-        read = sum(arrive * count for (arrive, _), count in costs)
-        return read, sum(beyond * count for (_, beyond), count in costs)
+        read = fsum(arrive * count for (arrive, _), count in costs)
+        return read, fsum(beyond * count for (_, beyond), count in costs)
 
     def _product(self, matrices: Matrices, tokens: float) -> tuple[float, float]:
         bandwidth = self.rates.memory.value * self.rates.weight_read_share.value
@@ -159,7 +160,7 @@ class _Stage:
         operations = OPERATIONS * matrices.multiply_adds * tokens
         return arrive, max(0.0, operations / self._arithmetic(matrices) - arrive)
 
-    def _experts(self, work: RoutedWork, tokens: float) -> tuple[float, float]:
+    def _experts(self, work: RoutedWork, tokens: int) -> tuple[float, float]:
         bandwidth = self.rates.memory.value * self.rates.weight_read_share.value
         arrive = work.touched(tokens) * work.each.bytes / bandwidth
         operations = OPERATIONS * work.each.multiply_adds * work.visits(tokens)
@@ -213,7 +214,7 @@ def _shared(group: Group, cluster: Cluster) -> int:
     return group.busiest_node_members(cluster) or group.width
 
 
-def _tokens_at_experts(deployment: Deployment, batch: Batch) -> float:
+def _tokens_at_experts(deployment: Deployment, batch: Batch) -> int:
     """Tokens that meet in a layer of experts, those of all engines and context ranks."""
     return sum(batch.engines(deployment.layout)) * deployment.layout.pcp
 

@@ -27,6 +27,21 @@ class Matrices:
     eight_bit: bool = False  # the arithmetic, not only the storage
 
 
+def to_power(base: float, exponent: int) -> float:
+    """A power by squaring, the same everywhere: `**` asks the system's library, which rounds so.
+
+    >>> to_power(0.5, 10) == 0.5**10, to_power(0.3, 0)
+    (True, 1.0)
+    """
+    result = 1.0
+    while exponent:
+        if exponent % 2:
+            result *= base
+        base *= base
+        exponent //= 2
+    return result
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutedWork:
     """The routed experts of one layer on a rank: `each` of `held` ones, `per_token` of `count`."""
@@ -36,7 +51,7 @@ class RoutedWork:
     count: int
     per_token: int
 
-    def touched(self, tokens: float) -> float:
+    def touched(self, tokens: int) -> float:
         """Experts on the rank that so many tokens visit, if each is as likely as the others.
 
         >>> each = Matrices(bytes=10, multiply_adds=5)
@@ -44,7 +59,7 @@ class RoutedWork:
         >>> work.touched(0), work.touched(1)
         (0.0, 2.0)
         """
-        missed: float = (1 - self.per_token / self.count) ** tokens
+        missed = to_power(1 - self.per_token / self.count, tokens)
         return self.held * (1 - missed)
 
     def visits(self, tokens: float) -> float:

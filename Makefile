@@ -1,4 +1,4 @@
-# Needs Python 3.11 or newer and make. Only the install step uses the network.
+# Needs Python 3.11.5 or newer, as soupsieve does, and make. Only the install step uses the network.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,18 +11,20 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site test test-pages test-site test-changed lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica
+.PHONY: help site dist test test-dist test-pages test-site test-changed lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make site   build the documentation strictly into site/"
 	@echo "make test   run the tests"
+	@echo "make dist   build wheel and sdist into dist/, the same bytes from the same commit"
 	@echo "make lint   ruff and mypy"
 	@echo "make check  lint, test and site: run it before every commit"
 	@echo "make serve  show the site while you write, on localhost"
 	@echo "make bench  time the kernel"
 	@echo "make fuzz   feed 100,000 damaged files to the commands that read them (INPUTS=5000 SEED=2)"
 	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
+	@echo "make test-dist  install the wheel elsewhere, and resolve the pins for each Python"
 	@echo "make test-pages  hold the whole site against the package's lists"
 	@echo "make test-site  look at every page in a real Chromium (CHROMIUM=/path: that one)"
 	@echo "make test-changed  change inputs in a copy; no old figure may stay on its pages"
@@ -40,7 +42,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 .PHONY: install
 install:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "Python 3.11.5 or newer is needed: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs,test]'
@@ -56,6 +58,11 @@ site: $(STAMP)
 	mv $(NEXT) site
 	rm -rf build/site-before
 	@echo "$(UNASKED)"
+
+# Dated by the last commit, so that whoever builds it gets the same bytes.
+dist: $(STAMP)
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build --directory dist
 
 test: $(STAMP)
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
@@ -79,6 +86,10 @@ fuzz: $(STAMP)
 
 mutants: $(STAMP)
 	$(BIN)/python scripts/mutants.py $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))
+
+# Needs the network: an empty venv gets what the wheel depends on.
+test-dist: $(STAMP)
+	$(BIN)/python -m pytest -m dist tests/dist
 
 # What only the whole site can show: addresses, anchors, search, words of the source texts.
 test-pages: site

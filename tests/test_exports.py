@@ -50,11 +50,6 @@ def test_lists_of_the_rooms(name: str) -> None:
     assert len(set(room.__all__)) == len(room.__all__)
 
 
-def test_the_version() -> None:
-    project = (ROOT / "pyproject.toml").read_text("utf-8")
-    assert f'version = "{vllm_parallel.__version__}"' in project
-
-
 def test_the_reference_shows_the_whole_list() -> None:
     """The page leaves out the table of rules alone, which has a page of its own."""
     page = (REFERENCE / "api.md").read_text("utf-8")

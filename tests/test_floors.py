@@ -35,7 +35,7 @@ FLOOR_NAMES: Final = (
     "verdict",
     "outcome",
     "search",
-    "files symptoms json_text",
+    "files symptoms json_text version",
     "catalog engine",
     "runs",
     "compare",

@@ -30,6 +30,7 @@ from vllm_parallel.ranks import Group, Rank, all_groups
 from vllm_parallel.settings import Settings
 from vllm_parallel.shard import Shard
 from vllm_parallel.verdict import Verdict
+from vllm_parallel.version import __version__ as __version__  # no name of the list
 
 __all__ = [
     "RULES",
@@ -63,4 +64,3 @@ __all__ = [
     "require",
     "violations",
 ]
-__version__ = "0.1.0"

@@ -17,7 +17,9 @@ from vllm_parallel.engine.options import Option, named, nearest, options
 from vllm_parallel.engine.values import hyphened, value_of
 from vllm_parallel.errors import ParseError, VllmParallelError
 from vllm_parallel.question import Json, Question
+from vllm_parallel.term import RELEASE
 from vllm_parallel.verdict import Verdict
+from vllm_parallel.version import __version__
 
 ACCEPTED: Final = 0
 REFUSED: Final = 1
@@ -168,6 +170,9 @@ def question_of(given: argparse.Namespace) -> Json:
 def _parser(words: Sequence[str]) -> Parser:
     parser = Parser(
         prog="vllm-parallel", description=__doc__, allow_abbrev=False, formatter_class=Help
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"%(prog)s {__version__}, for vLLM v{RELEASE}"
     )
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="|".join(COMMANDS), prog="vllm-parallel"

@@ -87,8 +87,8 @@ class Shown:
 CHANGES: Final = (
     Change(
         name="the memory of a H100",
-        file="gpus.json",
-        keys=("h100-80gb", "runtime_memory_gib"),
+        file="gpus/h100-80gb.json",
+        keys=("runtime_memory_gib",),
         value=90,
         moves=("runtime_memory", "tp8.pool_tokens", "tp4dp2.pool_tokens"),
     ),

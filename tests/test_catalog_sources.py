@@ -56,7 +56,7 @@ def test_every_model_has_a_source() -> None:
 
 
 def test_no_source() -> None:
-    with pytest.raises(CatalogError, match=r"^model 'x' has no source; sources.json has "):
+    with pytest.raises(CatalogError, match=r"^model 'x' has no source; sources/ has "):
         load_source("x")
 
 

@@ -1,6 +1,6 @@
-"""GPUs by catalog name.
+"""GPUs by catalog name, one file each in `gpus/`.
 
-`runtime_memory_gib` of `gpus.json` is what the CUDA or HIP runtime reports as total and vLLM
+`runtime_memory_gib` is what the CUDA or HIP runtime reports as total and vLLM
 multiplies by the utilization: less than nvidia-smi's total, as the driver keeps some for itself.
 The facts are JSON, since parsing TOML took a tenth of a cold answer's time.
 """
@@ -14,17 +14,11 @@ from typing import Final
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.cluster import Gpu
 from vllm_parallel.errors import CatalogError, shortened
-from vllm_parallel.files import read_beside
+from vllm_parallel.files import named_beside, read_beside
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.units import GIB, MIB
 
 SMI_KEY: Final = "smi_memory_mib"
-
-
-@lru_cache(maxsize=1)
-def _entries() -> dict[str, JsonObject]:
-    entries: dict[str, JsonObject] = json.loads(read_beside(__file__, "gpus.json"))
-    return entries
 
 
 def _gpu(keys: Keys) -> Gpu:
@@ -45,7 +39,24 @@ def gpu_names() -> list[str]:
     >>> "h100-80gb" in gpu_names()
     True
     """
-    return list(_entries())
+    return named_beside(__file__, "gpus")
+
+
+@lru_cache(maxsize=32)
+def gpu_entry(name: str) -> JsonObject:
+    """What the catalog's file says of a GPU.
+
+    Raises:
+        CatalogError: no such GPU.
+    """
+    if name not in gpu_names():
+        raise CatalogError(
+            subject=f"GPU {shortened(name)}",
+            problem="is not in the catalog",
+            fix=f"it has {', '.join(gpu_names())}",
+        )
+    entry: JsonObject = json.loads(read_beside(__file__, f"gpus/{name}.json"))
+    return entry
 
 
 @lru_cache(maxsize=32)
@@ -58,11 +69,4 @@ def load_gpu(name: str) -> Gpu:
     >>> load_gpu("h100-80gb").label
     'H100 80GB SXM'
     """
-    entry = _entries().get(name)
-    if entry is None:
-        raise CatalogError(
-            subject=f"GPU {shortened(name)}",
-            problem="is not in the catalog",
-            fix=f"it has {', '.join(_entries())}",
-        )
-    return _gpu(Keys(name, entry))
+    return _gpu(Keys(name, gpu_entry(name)))

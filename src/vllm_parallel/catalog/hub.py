@@ -1,18 +1,17 @@
 """The names that catalog models have on the model hub.
 
-`hub.json` lists only names whose config gives the same sizes: a longer context or quantised weights
-under a similar name are another model.
+A model's file in `sources/` lists only names whose config gives the same sizes: a longer context or
+quantised weights under a similar name are another model.
 """
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from os.path import exists
 
 from vllm_parallel.catalog.models import is_catalog_name, model_names
+from vllm_parallel.catalog.sources import model_sources
 from vllm_parallel.errors import CatalogError, close_names, shortened
-from vllm_parallel.files import read_beside
 
 
 @lru_cache(maxsize=1)
@@ -22,8 +21,7 @@ def hub_names() -> dict[str, tuple[str, ...]]:
     >>> hub_names()["gpt-oss-120b"]
     ('openai/gpt-oss-120b',)
     """
-    known = json.loads(read_beside(__file__, "hub.json"))
-    return {model: tuple(names) for model, names in known.items()}
+    return {model: source.hub for model, source in model_sources().items()}
 
 
 def catalog_name(word: str) -> str | None:

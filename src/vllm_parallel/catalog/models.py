@@ -10,7 +10,7 @@ from vllm_parallel.catalog.families import FAMILIES, is_multimodal, reader_of
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, close_names, on_one_line, shortened
-from vllm_parallel.files import read_beside
+from vllm_parallel.files import named_beside, read_beside
 from vllm_parallel.frozen import replace
 from vllm_parallel.json_text import NotJsonError, read_json
 from vllm_parallel.methods import ONLINE, TAKES_OVER, UNMODELLED
@@ -40,9 +40,7 @@ def model_names() -> list[str]:
     >>> "llama-3.1-70b" in model_names()
     True
     """
-    from pathlib import Path  # noqa: PLC0415  # slow to import, and a catalog name needs none
-
-    return sorted(entry.stem for entry in Path(__file__).with_name("models").glob("*.json"))
+    return named_beside(__file__, "models")
 
 
 def is_catalog_name(source: str) -> bool:
@@ -156,7 +154,7 @@ def _catalog_text(source: str) -> bytes | None:
 
 def _file(source: str) -> ConfigText:
     """The config that a path or its folder means."""
-    from pathlib import Path  # noqa: PLC0415  # as above
+    from pathlib import Path  # noqa: PLC0415  # slow to import, and a catalog name needs none
 
     path = Path(source)
     try:

@@ -1,4 +1,7 @@
-"""How fast the catalog's GPUs are, each number with its source."""
+"""How fast the catalog's GPUs are, each number with its source.
+
+What is one GPU's own is under `rates` in its file in `gpus/`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TypedDict
 
+from vllm_parallel.catalog.gpus import gpu_entry, gpu_names
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.files import read_beside
 from vllm_parallel.frozen import dataclass, fields
@@ -21,7 +25,7 @@ def rated_gpus() -> list[str]:
     >>> rated_gpus()
     ['h100-80gb', 'h200', 'mi300x']
     """
-    return list(_gpus())
+    return [name for name in gpu_names() if "rates" in gpu_entry(name)]
 
 
 @lru_cache(maxsize=16)
@@ -34,8 +38,8 @@ def load_rates(gpu: str, engine: Engine = Engine.V1_ASYNC, *, pinned: bool = Tru
     >>> load_rates("h100-80gb").memory.value
     3350000000000.0
     """
-    own = _gpus().get(gpu)
-    if own is None:
+    own = gpu_entry(gpu).get("rates") if gpu in gpu_names() else None
+    if not isinstance(own, Mapping):
         raise CatalogError(
             subject=f"GPU {shortened(gpu)}",
             problem="has no rates in the catalog, so its steps cannot be priced",
@@ -79,13 +83,12 @@ def rate_table(gpu: str) -> dict[str, Rate]:
 
 
 class _Entries(TypedDict):
-    """The tables of `rates.json`."""
+    """The tables of `rates.json`: what is not one GPU's own."""
 
     shared: dict[str, object]
     hosts: dict[str, dict[str, object]]
     pinned: list[_Row]
     sweeps: dict[str, dict[str, object]]
-    gpus: dict[str, dict[str, object]]
 
 
 class _Row(TypedDict):
@@ -100,10 +103,6 @@ class _Row(TypedDict):
 def _entries() -> _Entries:
     entries: _Entries = json.loads(read_beside(__file__, "rates.json"))
     return entries
-
-
-def _gpus() -> Mapping[str, Mapping[str, object]]:
-    return _entries()["gpus"]
 
 
 def _rate(value: object) -> Rate:

@@ -1,6 +1,6 @@
-"""Where the config of each catalog model was read, and what it was held against.
+"""What each catalog model is called elsewhere, where its config was read, what it was held against.
 
-Nothing here is needed to read a model, so nothing here is read on the way to one.
+One file a model in `sources/`; nothing here is needed to read a model, so it is not read for one.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import json
 from enum import StrEnum
 from functools import lru_cache
 
-from vllm_parallel.catalog.keys import Keys
+from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.errors import CatalogError, shortened
-from vllm_parallel.files import read_beside
+from vllm_parallel.files import named_beside, read_beside
 from vllm_parallel.frozen import dataclass
 
 
@@ -64,9 +64,13 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSource:
-    """Where a model's config was read: `config`; what gives the same: `check`."""
+    """Where a model's config was read: `config`; what gives the same: `check`.
+
+    `hub` are its names on the model hub.
+    """
 
     model: str
+    hub: tuple[str, ...]
     config: str
     origin: Origin
     check: str | None
@@ -80,8 +84,8 @@ def model_sources() -> dict[str, ModelSource]:
     >>> model_sources()["llama-3.1-8b"].published.parameters
     8030261248
     """
-    entries = json.loads(read_beside(__file__, "sources.json"))
-    return {name: _source(Keys(name, entry)) for name, entry in entries.items()}
+    names = named_beside(__file__, "sources")
+    return {name: _source(Keys(name, _entry(name))) for name in names}
 
 
 def load_source(model: str) -> ModelSource:
@@ -95,9 +99,14 @@ def load_source(model: str) -> ModelSource:
         raise CatalogError(
             subject=f"model {shortened(model)}",
             problem="has no source",
-            fix=f"sources.json has {', '.join(model_sources())}",
+            fix=f"sources/ has {', '.join(model_sources())}",
         )
     return source
+
+
+def _entry(name: str) -> JsonObject:
+    entry: JsonObject = json.loads(read_beside(__file__, f"sources/{name}.json"))
+    return entry
 
 
 def _source(keys: Keys) -> ModelSource:
@@ -109,6 +118,7 @@ def _source(keys: Keys) -> ModelSource:
     )  # fmt: skip
     return ModelSource(
         model=keys.name,
+        hub=tuple(map(str, keys.items("hub") or ())),
         config=keys.text("config"),
         origin=Origin(keys.text("origin")),
         check=keys.text("check") if keys.has("check") else None,

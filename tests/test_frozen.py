@@ -115,6 +115,9 @@ ASKED: Final[dict[str, Callable[[Any], object]]] = {
     "afterwards": lambda m: said(lambda: checked(m)(x=-1)),
     "replaced": lambda m: m.replace(point(m)(x=1), y=8).y,
     "replaced from outside": lambda m: dataclasses.replace(point(m)(x=1), y=8).y,
+    "replaced twice": lambda m: (lambda p: dataclasses.replace(dataclasses.replace(p, y=8), x=3))(
+        point(m)(x=1)
+    ),
     "replaced unknown": lambda m: said(lambda: m.replace(pair(m)(1), third=8)),
     "names": lambda m: [one.name for one in m.fields(point(m))],
     "names from outside": lambda m: [one.name for one in dataclasses.fields(point(m)(x=1))],

@@ -62,7 +62,10 @@ else:
         return cls(**changes)
 
     class _Fields:
-        """The fields as `dataclasses` keeps them, for its own functions; worked out when asked."""
+        """The fields as `dataclasses` keeps them, for its own functions; worked out when asked.
+
+        They take this object's place in the class: what its `replace` asks twice a call.
+        """
 
         __slots__ = ()
 
@@ -75,7 +78,9 @@ else:
                 if isinstance(default, _Factory):
                     default = dataclasses.field(default_factory=default.make)  # noqa: PLW2901
                 setattr(plain, name, default)
-            return dataclasses.dataclass(plain, kw_only=cls.__kw_only__).__dataclass_fields__
+            made = dataclasses.dataclass(plain, kw_only=cls.__kw_only__).__dataclass_fields__
+            cls.__dataclass_fields__ = made
+            return made
 
     def _made(cls, *, kw_only=False, eq=True, repr=True):
         own = {k: v for k, v in cls.__dict__.items() if k not in ("__dict__", "__weakref__")}

@@ -15,7 +15,7 @@ from vllm_parallel.collectives import EngineBatch
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import Layout
 from vllm_parallel.load import OMISSIONS, Bound, Load, Served, Service, replay
-from vllm_parallel.load.replay import Limits
+from vllm_parallel.load.replay import Limits, _Engine
 from vllm_parallel.price import Pricer
 from vllm_parallel.settings import Settings
 
@@ -122,6 +122,33 @@ def test_a_plainer_scheduler_agrees(load: Load, limits: Limits) -> None:
         (one.sent, one.scheduled, one.answers[0], one.answers[-1]) for one in plainly(load, limits)
     )
     assert found == [pytest.approx(times) for times in wanted]
+
+
+LONG: Final = [
+    Load(input_tokens=40, output_tokens=90, prompts=12, concurrency=5),
+    Load(input_tokens=33, output_tokens=70, prompts=20, rate=0.005),
+    Load(input_tokens=5, output_tokens=61, prompts=30, concurrency=8, rate=0.02),
+]
+
+
+@pytest.mark.parametrize("load", [*LOADS, *LONG], ids=str)
+@pytest.mark.parametrize("limits", [*LIMITS, Limits(tokens=4, sequences=8)], ids=str)
+def test_steps_alike_are_as_steps_one_by_one(load: Load, limits: Limits) -> None:
+    """To the last digit, and in the same order."""
+
+    def price(step: EngineBatch) -> tuple[float, ...]:
+        return tuple(second / 3 for second in seconds(step, limits.stages))
+
+    engine = _Engine(load, limits, price)
+    while engine.advance():
+        pass
+    served = replay(load, limits, price)
+    assert served.intervals == tuple(engine.intervals)
+    assert (served.steps, served.waited) == (engine.step, engine.waited)
+    assert served.most_running == engine.most_running
+    times = [(one.sent, one.scheduled, one.first, one.last) for one in engine.done]
+    found = [(one.sent, one.scheduled, one.first, one.last) for one in served.requests]
+    assert found == sorted(times, key=lambda one: one[0])
 
 
 @pytest.mark.parametrize("load", LOADS, ids=str)

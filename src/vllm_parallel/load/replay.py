@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass as changing
 from dataclasses import field
 from heapq import heappop, heappush
@@ -68,7 +68,7 @@ def replay(load: Load, limits: Limits, price: StagePrices) -> Served:
     """
     engine = _Engine(load, limits, price)
     while engine.advance():
-        pass
+        engine.repeat()
     done = sorted(engine.done, key=lambda request: request.sent)
     times = tuple(
         Times(sent=one.sent, scheduled=one.scheduled, first=one.first, last=one.last)
@@ -135,6 +135,57 @@ class _Engine:
         self.step += 1
         return True
 
+    def repeat(self) -> None:
+        """The steps that come next, as long as each decodes the same requests and ends none.
+
+        What `advance` would do, one step at a time; here requests are only looked at where a
+        context reaches its next block.
+        """
+        steps = self._repeatable()
+        if steps < 1:
+            return
+        contexts = [request.context for request in self.running]
+        lasts = [request.last for request in self.running]
+        taken = same = 0  # steps, and how many more have the same batch
+        seconds, end = 0.0, self.free[0]
+        while taken < steps:
+            start = max(self.now, end)
+            if self.arriving and self.arriving[0][0] <= start:
+                break
+            if not same:
+                behind = [context + taken for context in contexts]
+                same = CONTEXT_ROUNDING - max(context % CONTEXT_ROUNDING for context in behind)
+                (seconds,) = self._priced(EngineBatch(decode=_rounded(behind)))
+            self.now, end = start, start + seconds
+            self.intervals.extend([end - last for last in lasts])
+            lasts = [end] * len(lasts)
+            taken, same = taken + 1, same - 1
+        self._repeated(taken, end)
+
+    def _repeatable(self) -> int:
+        """How many steps may be alike: until the first request ends, if nobody can join."""
+        running, limits = self.running, self.limits
+        if limits.stages > 1 or not running or len(running) > limits.tokens:
+            return 0
+        if self.waiting and len(running) < limits.sequences:
+            return 0
+        if any(request.left for request in running):
+            return 0
+        return self.load.output_tokens - 1 - max(request.generated for request in running)
+
+    def _repeated(self, steps: int, end: float) -> None:
+        """So many steps have decoded every request that runs, the last of them until `end`."""
+        if not steps:
+            return
+        self.step += steps
+        self.free[0] = end
+        self.ends.append(end)
+        for request in self.running:
+            request.context += steps
+            request.generated += steps
+            request.last = end
+            request.next_step = self.step
+
     def _schedule(self, start: float) -> tuple[list[tuple[_Request, int]], list[_Request]]:
         """Prompts with their new tokens, and requests that decode one."""
         prompts: list[tuple[_Request, int]] = []
@@ -165,10 +216,9 @@ class _Engine:
         """When the step has passed every stage; one without requests takes no time."""
         end = start
         if prompts or decodes:
-            # Rounded up with the token that is decoded; written out, as this runs most often.
-            contexts = [(one.context // CONTEXT_ROUNDING + 1) * CONTEXT_ROUNDING for one in decodes]
             batch = EngineBatch(
-                prefill=tuple((new, one.context) for one, new in prompts), decode=tuple(contexts)
+                prefill=tuple((new, one.context) for one, new in prompts),
+                decode=_rounded(one.context for one in decodes),
             )
             for stage, seconds in enumerate(self._priced(batch)):
                 end = max(end, self.free[stage]) + seconds
@@ -203,3 +253,8 @@ class _Engine:
         due = self.unsent / self.load.rate if self.load.rate else 0.0
         heappush(self.arriving, (max(now, due), self.unsent))
         self.unsent += 1
+
+
+def _rounded(contexts: Iterable[int]) -> tuple[int, ...]:
+    """Up to whole blocks, with the token that is decoded."""
+    return tuple([(one // CONTEXT_ROUNDING + 1) * CONTEXT_ROUNDING for one in contexts])

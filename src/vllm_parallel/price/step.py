@@ -10,7 +10,7 @@ from vllm_parallel.block import Experts
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.collectives import Batch, EngineBatch, refuse_unmodelled, stage_calls
 from vllm_parallel.deployment import Deployment
-from vllm_parallel.frozen import dataclass
+from vllm_parallel.frozen import dataclass, field
 from vllm_parallel.layout import Axis
 from vllm_parallel.price.links import Members, call_seconds
 from vllm_parallel.price.rates import Rates
@@ -102,6 +102,16 @@ class Pricer:
         return Pipeline(stages=tuple(stage.price(step, batch) for stage in self.stages))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _Tokens:
+    """Seconds of a step that its tokens decide, whatever their contexts: many steps share them."""
+
+    exchanged: float
+    read: float  # matrices, until they have arrived
+    arithmetic: float  # beyond that
+    activations: float
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Stage:
     """One rank of a stage, its work, and where its groups are."""
@@ -112,6 +122,7 @@ class _Stage:
     work: StageWork
     reads: tuple[CacheRead, ...]
     members: Mapping[Axis, Members]
+    kept: dict[Batch, _Tokens] = field(default_factory=dict)
 
     @classmethod
     def of(cls, deployment: Deployment, rates: Rates, stage: int) -> _Stage:
@@ -120,28 +131,41 @@ class _Stage:
         return cls(deployment, rates, stage, work, reads, members)
 
     def price(self, step: EngineBatch, batch: Batch) -> StepPrice:
-        exchanged = fsum(
-            count * call_seconds(call, self.members[call.group], self.rates)
-            for count, call in stage_calls(self.deployment, batch, self.stage)
-        )
+        of = self.kept.get(batch)
+        if of is None:
+            of = self.kept[batch] = self._of_tokens(batch)
         rates, work = self.rates, self.work
         host = rates.host_seconds.value
         if batch.tokens == 0:
-            exchanged *= rates.gpu_factor.value
+            exchanged = of.exchanged * rates.gpu_factor.value
             return StepPrice(weights=0, kv=0, compute=0, collectives=exchanged, overhead=host)
-        read, arithmetic = self._matrices(work, batch)
         kv, pairs = self._attention(step)
         kernels = (work.layers - work.moe_layers) * rates.dense_kernels.value
         kernels += work.moe_layers * rates.moe_kernels.value
         stretched = rates.gpu_factor.value
         return StepPrice(
-            weights=stretched * read,
+            weights=stretched * of.read,
             kv=stretched * kv,
-            compute=stretched * (arithmetic + pairs + self._activations(work, batch)),
-            collectives=stretched * exchanged,
+            compute=stretched * (of.arithmetic + pairs + of.activations),
+            collectives=stretched * of.exchanged,
             overhead=host
             + rates.host_request_seconds.value * step.requests
             + stretched * rates.kernel_seconds.value * kernels,
+        )
+
+    def _of_tokens(self, batch: Batch) -> _Tokens:
+        exchanged = fsum(
+            count * call_seconds(call, self.members[call.group], self.rates)
+            for count, call in stage_calls(self.deployment, batch, self.stage)
+        )
+        if batch.tokens == 0:
+            return _Tokens(exchanged=exchanged, read=0, arithmetic=0, activations=0)
+        read, arithmetic = self._matrices(self.work, batch)
+        return _Tokens(
+            exchanged=exchanged,
+            read=read,
+            arithmetic=arithmetic,
+            activations=self._activations(self.work, batch),
         )
 
     def _matrices(self, work: StageWork, batch: Batch) -> tuple[float, float]:

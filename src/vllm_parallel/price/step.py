@@ -158,8 +158,6 @@ class _Stage:
             count * call_seconds(call, self.members[call.group], self.rates)
             for count, call in stage_calls(self.deployment, batch, self.stage)
         )
-        if batch.tokens == 0:
-            return _Tokens(exchanged=exchanged, read=0, arithmetic=0, activations=0)
         read, arithmetic = self._matrices(self.work, batch)
         return _Tokens(
             exchanged=exchanged,

@@ -11,11 +11,12 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site dist test test-dist test-pages test-site test-changed lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica
+.PHONY: help site dist test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make site   build the documentation strictly into site/"
+	@echo "make site-offline  the same to open from a folder without a server, and as one archive"
 	@echo "make test   run the tests"
 	@echo "make dist   build wheel and sdist into dist/, the same bytes from the same commit"
 	@echo "make lint   ruff and mypy"
@@ -63,6 +64,9 @@ site: $(STAMP)
 dist: $(STAMP)
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build --directory dist
+
+site-offline: site
+	$(BIN)/python scripts/offline.py site build
 
 test: $(STAMP)
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from functools import cache
 
 from vllm_parallel import Deployment, KvCache, Layout, Settings, gpu_names, load_gpu, load_model
 from vllm_parallel.block import GroupedQueryAttention, LatentAttention
@@ -17,6 +19,29 @@ from vllm_parallel.shard import Shard
 
 REQUEST = 32_768
 HEAD = ("model", "weights", "KV of a request", "layers", "attention", "experts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What one rank without splitting would hold of a model, and of one request."""
+
+    weight_bytes: int
+    request_tokens: int
+    request_bytes: int
+
+
+@cache
+def held(name: str) -> Held:
+    """Bytes of a catalog model's weights and of one request of a usual length."""
+    model = load_model(name)
+    length = min(REQUEST, model.context.max_model_len)
+    deployment = Deployment(model=model, layout=Layout(), settings=Settings(max_model_len=length))
+    cached = KvCache.of(deployment)
+    return Held(
+        weight_bytes=Shard.of(deployment, 0).weight_bytes,
+        request_tokens=length,
+        request_bytes=cached.blocks_per_request(length) * cached.block_bytes(0),
+    )
 
 
 def models_table() -> str:
@@ -48,21 +73,17 @@ def gpus_table() -> str:
 
 
 def _model_row(name: str, model: ModelConfig) -> list[Cell]:
-    length = min(REQUEST, model.context.max_model_len)
-    deployment = Deployment(model=model, layout=Layout(), settings=Settings(max_model_len=length))
-    cache = KvCache.of(deployment)
-    request = cache.blocks_per_request(length) * cache.block_bytes(0)
     return [
         Cell(name, anchor=name),
-        computed(gib(Shard.of(deployment, 0).weight_bytes)),
-        computed(gib(request)),
+        computed(gib(held(name).weight_bytes)),
+        computed(gib(held(name).request_bytes)),
         computed(str(model.layers)),
-        Cell(_attention(model)),
+        Cell(shape_of(model)),
         Cell(_experts(model)),
     ]
 
 
-def _attention(model: ModelConfig) -> str:
+def shape_of(model: ModelConfig) -> str:
     """Heads of each kind of attention, and how many layers see a window or mix instead."""
     counts = Counter(model.pattern)
     heads: dict[str, None] = {}

@@ -14,6 +14,7 @@ from vllm_parallel.render.cards import markup
 
 TABLE: Final = Path(__file__).with_name("glossary.toml")
 HOME: Final = "../../"  # from reference/glossary/
+_BRACES: Final = re.compile(r"\{([^}|]+)(?:\|([^}]+))?\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,16 @@ def _entry(word: Word) -> str:
 
 def inline(text: str) -> str:
     """Words in braces link to their entries, words in backticks are code."""
-    return re.sub(r"\{([^}|]+)(?:\|([^}]+))?\}", _link, markup(text))
+    return _BRACES.sub(_link, markup(text))
+
+
+def plain(text: str) -> str:
+    """The same without its links.
+
+    >>> plain("A {rank} of two {ranks|rank}.")
+    'A rank of two ranks.'
+    """
+    return _BRACES.sub(lambda found: found[1], text)
 
 
 def _link(found: re.Match[str]) -> str:

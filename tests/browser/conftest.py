@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT: Final = Path(__file__).parents[2]
 SITE: Final = Path(os.environ.get("SITE", ROOT / "site"))
+WHOLE: Final = "print/index.html"
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # All other hosts are unreachable, and a test says so where a page asks for one.
 ALONE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
@@ -28,6 +30,17 @@ ALONE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base's name
         """Say nothing of requests."""
+
+    def send_error(self, code: int, *args: object, **kwargs: object) -> None:
+        """Answer as a host of pages does: with the site's own error page, at any address."""
+        page = Path(self.directory, "404.html")
+        if code != HTTPStatus.NOT_FOUND or not page.is_file():
+            super().send_error(code)
+            return
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(page.read_bytes())
 
 
 @contextmanager
@@ -43,9 +56,9 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def addresses() -> list[str]:
-    """Every page of the built site, the error page too."""
+    """Every page of the built site, the error page too; not the one that is all the others."""
     paths = (path.relative_to(SITE).as_posix() for path in sorted(SITE.rglob("*.html")))
-    return [path.removesuffix("index.html") for path in paths]
+    return [path.removesuffix("index.html") for path in paths if path != WHOLE]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -72,6 +72,7 @@ def copy_mini(folder: Path) -> None:
     for path in (ROOT / "scripts" / "site").glob("*.py"):
         if path.name != "figures.py":
             shutil.copy(path, folder / "scripts" / "site")
+    shutil.copytree(ROOT / "scripts/site/theme", folder / "scripts/site/theme")
     shutil.copytree(ROOT / "docs/assets", folder / "docs/assets", dirs_exist_ok=True)
     settings, nav, _ = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")
     assert nav, "mkdocs.yml: nav must be its last key"

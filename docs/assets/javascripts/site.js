@@ -1,4 +1,5 @@
-/* Two things that the theme does not do: pasted text is searched as words, commands are copied bare. */
+/* What the theme does not do: pasted text is searched as words, commands are copied bare, rows
+ * have addresses to copy. */
 
 /* The search takes signs of a flag or a message for operators: `-`, `:`, `+`, `"`. A name is found
  * by all its parts, a whole message by those of its words that a text shares, whatever the titles. */
@@ -55,4 +56,31 @@ document.addEventListener("click", event => {
   }
   addEventListener("load", reach)
   addEventListener("resize", reach)
+}
+
+/* Each row's address can be copied. Without scripts the sign behind its name is a plain link. */
+{
+  const SIGNS = ".md-content :is(.rule, .option, .entry, .symptom) .headerlink"
+  for (const sign of document.querySelectorAll(SIGNS)) {
+    const button = document.createElement("button")
+    const name = sign.parentElement.querySelector("code, dfn")?.textContent ?? sign.hash.slice(1)
+    button.type = "button"
+    button.className = "copy-link"
+    button.title = "Copy link"
+    button.setAttribute("aria-label", `Copy link to ${name}`)
+    button.dataset.clipboardText = sign.href // the theme's own buttons copy what this says
+    sign.tabIndex = -1 // one stop of the Tab key a row
+    sign.after(button)
+  }
+  // Where the theme says "Copied to clipboard".
+  document.querySelector(".md-dialog")?.setAttribute("role", "status")
+}
+
+/* Where nothing is at an address, its words are what one searches for. */
+{
+  const field = document.querySelector(".not-found input")
+  if (field) {
+    const parts = decodeURI(location.pathname).split("/").filter(Boolean)
+    field.value = (parts.pop() ?? "").replace(/\.html$|[^\p{L}\p{N}]+/gu, " ").trim()
+  }
 }

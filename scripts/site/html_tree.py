@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html.parser import HTMLParser
 
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
@@ -66,8 +67,9 @@ class _Builder(HTMLParser):
         self._open[-1].children.append(data)
 
 
+@lru_cache(maxsize=256)
 def parse(html: str) -> Element:
-    """Root of a page's tree.
+    """Root of a page's tree, to be read only: pages are asked for once written and at the end.
 
     >>> list(parse('<p>one <code>two</code></p>').texts(skip=frozenset({"code"})))
     ['one ']

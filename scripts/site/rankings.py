@@ -9,12 +9,12 @@ from guided import MODEL, NODE
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Verdict, load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.ledger import Capacity
-from vllm_parallel.outcome import Found, Goal, Outcome
+from vllm_parallel.outcome import Found, Goal, Outcome, ranked
 from vllm_parallel.render.charts import Curves, curves
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.markdown import table as markdown
 from vllm_parallel.render.numbers import whole
-from vllm_parallel.search import Search, SteadyDecode
+from vllm_parallel.search import Search, SteadyDecode, appraised
 
 CONCURRENCY: Final = 64
 CONTEXT: Final = 4096
@@ -96,8 +96,12 @@ def by_goal() -> str:
         cluster = Cluster(gpu=load_gpu(gpu), gpus_per_node=8, nodes=nodes)
         settings = Settings(max_model_len=GOALS_LENGTH)
         search = Search(model=load_model(name), gpus=gpus, cluster=cluster, settings=settings)
+        tried = search.tried()
+        timed = [
+            appraised(one, _load(gpu).figures) if isinstance(one, Found) else one for one in tried
+        ]
         outcomes = {
-            goal: search.run(goal, _load(gpu).figures if goal.needs_rates else None)
+            goal: ranked(timed if goal.needs_rates else tried, goal)
             for goal in (Goal.TPOT, Goal.LONGEST_REQUEST, Goal.CAPACITY)
         }
         tpot = outcomes[Goal.TPOT]

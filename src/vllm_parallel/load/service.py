@@ -89,7 +89,9 @@ class Service:
             sequences=sequences if fitting is None else min(sequences, fitting),
             stages=deployment.layout.pp,
         )
-        served = [replay(share, limits, self._stages) for share in _shares(load, deployment)]
+        shares = load.shares(deployment.layout.dp)
+        replayed = {share: replay(share, limits, self._stages) for share in set(shares)}
+        served = [replayed[share] for share in shares]  # most engines get the same
         return _summed(load, served, self._bound(served, limits))
 
     def _stages(self, step: EngineBatch) -> tuple[float, ...]:
@@ -103,10 +105,6 @@ class Service:
             binds = limits.sequences < deployment.max_num_seqs
             bound = Bound.KV if binds else Bound.SEQUENCES
         return bound, deployment.layout.ranks
-
-
-def _shares(load: Load, deployment: Deployment) -> tuple[Load, ...]:
-    return load.shares(deployment.layout.dp)
 
 
 def _summed(load: Load, served: list[Served], limits: tuple[Bound, int]) -> ServicePrice:

@@ -19,6 +19,8 @@ from vllm_parallel.runs.text import pieces
 
 REDACTED: Final = "redacted.json"  # what was replaced, file by file
 MOST: Final = 20  # findings of a file that are listed one by one
+SHORT: Final = 1024  # characters of a line that is remembered
+REMEMBERED: Final = 2**14  # lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +61,16 @@ def exposed(
     folder: Path, words: Sequence[str] = (), follow: Follow | None = None
 ) -> Iterator[Finding]:
     """Every secret of a run, with the line that it is in."""
+    harmless: set[str] = set()  # most lines of a run occur in several of its files
     for name in files_of(folder):
         count, path = 0, folder / name
         for piece in pieces(path, None if follow is None else follow(path)):
-            for secret in secrets(piece.text, words):
+            if piece.text in harmless:
+                continue
+            found = secrets(piece.text, words)
+            if not found and len(piece.text) < SHORT and len(harmless) < REMEMBERED:
+                harmless.add(piece.text)
+            for secret in found:
                 count += 1
                 if count <= MOST:
                     yield _finding(name, piece.line, f"has the {secret.kind} {secret.shown}")

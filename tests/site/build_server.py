@@ -23,6 +23,7 @@ _SLOW_IMPORTS = (
     "markdown_exec",
     "mkdocs.commands.build",
     "mkdocs.contrib.search",
+    "mkdocs_jupyter.plugin",
     "mkdocstrings",
     "mkdocstrings_handlers.python",
     "pygments.lexers.python",

@@ -1,4 +1,4 @@
-# Needs Python 3.11.5 or newer, as soupsieve does, and make. Only the install step uses the network.
+# Needs Python 3.11.5 or newer, as soupsieve does, and make. Only the install step and `pyodide` use the network.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,18 +11,19 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site dist test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica
+.PHONY: help site dist test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica pyodide
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make site   build the documentation strictly into site/"
 	@echo "make site-offline  the same to open from a folder without a server, and as one archive"
+	@echo "make pyodide  fetch the planner's Python for browsers by npm into build/; make site asks too"
 	@echo "make test   run the tests"
 	@echo "make dist   build wheel and sdist into dist/, the same bytes from the same commit"
 	@echo "make lint   ruff and mypy"
 	@echo "make check  lint, test and site: run it before every commit"
 	@echo "make serve  show the site while you write, on localhost"
-	@echo "make bench  time the kernel"
+	@echo "make bench  time the kernel, and the planner of site/ in Chromium"
 	@echo "make fuzz   feed 100,000 damaged files to the commands that read them (INPUTS=5000 SEED=2)"
 	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
 	@echo "make test-dist  install the wheel elsewhere, and resolve the pins for each Python"
@@ -50,7 +51,9 @@ install:
 	cat pyproject.toml constraints.txt > $(STAMP)
 
 # MkDocs empties its target before it knows whether it will succeed, so it builds elsewhere.
+# Without npm or its registry the site is whole but for configs run in the planner, and says so.
 site: $(STAMP)
+	@$(BIN)/python scripts/site/browser_python.py --if-possible
 	rm -rf $(NEXT)
 	$(BIN)/mkdocs build --strict --site-dir $(NEXT)
 	test -f $(NEXT)/build-complete
@@ -59,6 +62,9 @@ site: $(STAMP)
 	mv $(NEXT) site
 	rm -rf build/site-before
 	@echo "$(UNASKED)"
+
+pyodide: $(STAMP)
+	$(BIN)/python scripts/site/browser_python.py
 
 # Dated by the last commit, so that whoever builds it gets the same bytes.
 dist: $(STAMP)
@@ -84,6 +90,7 @@ serve: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python scripts/bench.py
+	$(BIN)/python scripts/bench_planner.py
 
 fuzz: $(STAMP)
 	$(BIN)/python -m scripts.fuzz $(if $(INPUTS),--inputs $(INPUTS)) $(if $(SEED),--seed $(SEED))

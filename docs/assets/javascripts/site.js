@@ -84,3 +84,11 @@ document.addEventListener("click", event => {
     field.value = (parts.pop() ?? "").replace(/\.html$|[^\p{L}\p{N}]+/gu, " ").trim()
   }
 }
+
+/* The planner's form, where there is one. */
+if (document.getElementById("planner")) {
+  const script = document.createElement("script")
+  script.type = "module"
+  script.src = new URL("planner.js", document.currentScript.src)
+  document.head.append(script)
+}

@@ -10,13 +10,12 @@ from vllm_parallel.catalog import hub_names
 from vllm_parallel.errors import VllmParallelError
 from vllm_parallel.json_text import NotJsonError, read_json
 from vllm_parallel.layouts import LayoutsAnswer
+from vllm_parallel.model import ModelConfig
 from vllm_parallel.planned.request import Request
-from vllm_parallel.planned.rows import STEP_PARTS, RefusedRow, Row, Shelf, cell
+from vllm_parallel.planned.rows import OWN_WORD, STEP_PARTS, RefusedRow, Row, Shelf, cell
 from vllm_parallel.render.placement import Placement, diagram
-from vllm_parallel.render.ranking import head
 
 TOP: Final = 8
-OWN_WORD: Final = '"$MODEL"'
 
 
 def answered(request: str) -> str:
@@ -61,7 +60,7 @@ def planned(request: Request) -> dict[str, object]:
         placement = Placement(layout=found.layout, cluster=search.cluster, moe=search.model.is_moe)
         entry["svg"] = diagram(placement, "placement")
     return {
-        "head": head(search, outcome, answer.load).split("\n"),
+        "notes": notes(search.model),
         "columns": Row._fields,
         "refusals": RefusedRow._fields,
         "parts": STEP_PARTS,
@@ -70,6 +69,21 @@ def planned(request: Request) -> dict[str, object]:
         "cell": shown,
         "answer": answer.row,
     }
+
+
+def notes(model: ModelConfig) -> list[str]:
+    """What a reader has to know of a model first.
+
+    >>> from vllm_parallel.catalog import load_model
+    >>> notes(load_model("deepseek-r1")), notes(load_model("qwen3-32b"))
+    (['Quantised as published: fp8.'], [])
+    """
+    said = []
+    if model.quantisation is not None:
+        said.append(f"Quantised as published: {model.quantisation.checkpoint}.")
+    if model.towers:
+        said.append("Multimodal: the towers are counted, their inputs are not.")
+    return said
 
 
 def _model_word(request: Request) -> str:

@@ -17,6 +17,8 @@ from vllm_parallel.render.shell import node_commands
 from vllm_parallel.units import GIB
 
 STEP_PARTS: Final = (*PARTS, "total")
+OWN_WORD: Final = '"$MODEL"'
+OWN_LINE: Final = "MODEL=/models/mine  # its folder, or its name on the hub"
 THOUSAND: Final = 1000  # parts of a bar's length
 
 
@@ -102,9 +104,15 @@ def layout_entry(deployment: Deployment, model_word: str) -> dict[str, object]:
         "gpus": layout.ranks,
         "nodes": nodes_needed(deployment),
         "engines": layout.dp,
-        "commands": [] if refusal else list(node_commands(deployment, model_word)),
+        "commands": [] if refusal else _commands(deployment, model_word),
         "refused": refusal and f"{refusal.message} Way out: {refusal.fix}.",
     }
+
+
+def _commands(deployment: Deployment, model_word: str) -> list[str]:
+    """A command for each node, behind a line that sets the model where it has no name."""
+    above = f"{OWN_LINE}\n" if model_word == OWN_WORD else ""
+    return [f"{above}{text}" for text in node_commands(deployment, model_word)]
 
 
 def cell(outcomes: Mapping[Goal, Outcome], shelf: Shelf, top: int) -> dict[str, object]:

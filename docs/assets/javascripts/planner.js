@@ -1,0 +1,298 @@
+/* The planner's form: what it asks is in the address, what it shows comes from the package. Catalog
+ * questions are looked up in the grid that the build wrote; others are computed by the package. */
+
+import { Engine } from "./planner-engine.js"
+import { commands, details, make, memory, picture, ranking, refusalsOf, refused, rowsOf, summary } from "./planner-view.js"
+
+const ROOT = new URL("../../", import.meta.url)
+const form = document.getElementById("planner")
+const said = document.getElementById("planner-said")
+const shown = document.getElementById("planner-answer")
+const own = form.elements.config
+const { python, archive, most } = form.dataset
+const engine = python ? new Engine({ python: new URL(python, ROOT).href, archive: new URL(archive, ROOT).href }) : null
+const MOST = Number(most)
+const LINK = 8000 // characters of a config in an address
+const TYPING_MS = 500
+const NAMES = ["gpu", "gpus_per_node", "nodes", "max_model_len", "gpu_memory_utilization", "concurrency", "context", "goal"]
+const defaults = Object.fromEntries(NAMES.map(name => [name, form.elements[name].value]))
+const grids = new Map()
+let picked = ""
+let asked = 0 // questions so far: an answer to an old one is dropped
+
+/* Where the question stands. */
+
+function fields() {
+  const values = Object.fromEntries(NAMES.map(name => [name, form.elements[name].value.trim()]))
+  const model = form.elements.model.value
+  return model ? { ...values, model, config: "" } : { ...values, model: "", config: own.value }
+}
+
+async function keep(values) {
+  const query = new URLSearchParams()
+  if (values.model) query.set("model", values.model)
+  for (const name of NAMES) if (values[name] !== defaults[name]) query.set(name, values[name])
+  if (picked) query.set("layout", picked)
+  const packed = values.config ? await pack(values.config) : ""
+  const fits = packed.length <= LINK
+  form.querySelector(".unlinked").hidden = fits
+  const address = new URL(location)
+  address.search = query
+  address.hash = packed && fits ? `config=${packed}` : ""
+  history.replaceState(null, "", address)
+}
+
+async function restore() {
+  const query = new URLSearchParams(location.search)
+  for (const name of NAMES) {
+    const value = query.get(name)
+    const field = form.elements[name]
+    if (value === null) continue
+    if (!field.options || [...field.options].some(one => one.value === value)) field.value = value
+  }
+  picked = query.get("layout") ?? ""
+  const packed = location.hash.match(/^#config=([\w-]+)$/)?.[1]
+  const model = query.get("model")
+  const known = [...form.elements.model.options].some(one => one.value === model)
+  if (packed) {
+    form.elements.model.value = ""
+    own.value = await unpack(packed).catch(() => "")
+  } else if (model !== null) {
+    if (known) form.elements.model.value = model
+    else say(`There is no model ${JSON.stringify(model)} in the catalog.`)
+  }
+}
+
+async function through(stream, bytes, limit) {
+  const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader()
+  const pieces = []
+  let length = 0
+  for (;;) {
+    const { value, done } = await reader.read()
+    if (done) return new Uint8Array(await new Blob(pieces).arrayBuffer())
+    length += value.length
+    if (length > limit) throw new Error("too long")
+    pieces.push(value)
+  }
+}
+
+async function pack(text) {
+  const bytes = await through(new CompressionStream("deflate-raw"), text, Infinity)
+  const letters = Array.from(bytes, byte => String.fromCharCode(byte)).join("")
+  return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")
+}
+
+async function unpack(packed) {
+  const letters = atob(packed.replaceAll("-", "+").replaceAll("_", "/"))
+  const bytes = Uint8Array.from(letters, letter => letter.charCodeAt(0))
+  return new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes, 4 * MOST))
+}
+
+/* Asking. */
+
+function say(text, ...more) {
+  said.replaceChildren(text, ...more)
+}
+
+/* The figures of a model, null where the site has none. */
+async function gridOf(model) {
+  if (!grids.has(model)) {
+    const reply = await fetch(new URL(`models/${model}.json`, ROOT))
+    if (!reply.ok) return null
+    grids.set(model, await reply.json())
+  }
+  return grids.get(model)
+}
+
+/* The cell of the grid that answers, null where the question is another. */
+function cellOf(grid, values) {
+  const { gpus_per_node: most, ...terms } = grid.asked
+  const per = Number(values.gpus_per_node)
+  const nodes = Number(values.nodes)
+  if (per > most || (nodes !== 1 && per !== most)) return null
+  if (Object.entries(terms).some(([name, value]) => values[name] !== String(value))) return null
+  if (!grid.gpus[values.gpu]?.goals.includes(values.goal)) return null
+  return grid.cells[values.gpu][String(per * nodes)] ?? null
+}
+
+async function answer(compute) {
+  const mine = ++asked
+  const values = fields()
+  shown.inert = true // what stands there answers another question
+  await keep(values)
+  try {
+    const found = await look(values, compute)
+    if (mine !== asked) return
+    if (found) await show(found, values)
+    else offer(values)
+  } catch (error) {
+    if (mine !== asked) return
+    say(error.message)
+    shown.replaceChildren()
+  }
+  shown.inert = false
+  form.dispatchEvent(new Event("answered"))
+}
+
+async function look(values, compute) {
+  if (values.model) {
+    const grid = await gridOf(values.model)
+    if (grid) follow(grid.asked)
+    Object.assign(values, fields())
+    const cell = grid && cellOf(grid, values)
+    if (cell) return { ...grid, cell, from: "grid", error: grid.texts[cell.error] }
+  } else if (!values.config.trim()) {
+    throw new Error("Paste a config.json, drop one here, or choose a model of the catalog.")
+  } else if (values.config.length > MOST) {
+    throw new Error(tooLong(values.config.length))
+  }
+  if (!engine || !(compute || engine.begun)) return null
+  if (!engine.begun) shown.replaceChildren()
+  if (!engine.begun) say(`Loading Python, ${form.dataset.size}. It stays for further questions.`)
+  return { ...JSON.parse(await engine.ask("answered", JSON.stringify(values))), from: "browser" }
+}
+
+function tooLong(length) {
+  const [has, at] = [length, MOST].map(one => one.toLocaleString("en-US"))
+  return `The config has ${has} characters; a config.json has at most ${at}.`
+}
+
+/* A default that nobody changed follows the model's own. */
+function follow(terms) {
+  for (const [name, value] of Object.entries(terms)) {
+    const field = form.elements[name]
+    if (name === "gpus_per_node" || field.value !== defaults[name]) continue
+    field.value = defaults[name] = String(value)
+  }
+}
+
+function offer(values) {
+  shown.replaceChildren()
+  const what = values.model ? "This question is not in the figures that the site was built with." : "Your config is computed by the package itself, in this browser."
+  if (!engine) {
+    say(`${what} This build of the site has no Python for browsers, so it cannot be computed here; vllm-parallel layouts answers it in a terminal.`)
+    return
+  }
+  const button = make("button", { type: "button", class: "md-button", click: () => answer(true) }, "Compute it here")
+  say(`${what} `, button, ` It loads Python once, ${form.dataset.size}; nothing leaves your browser.`)
+}
+
+/* Showing. */
+
+async function show(found, values) {
+  if (found.error) {
+    say(found.error)
+    shown.replaceChildren()
+    return
+  }
+  const goal = values.goal
+  const rows = rowsOf(found, goal)
+  const row = rows.find(one => one.layout.name === picked) ?? rows[0]
+  const source = found.from === "grid" ? "From the figures that the site was built with." : "Computed in this browser just now, by the package itself."
+  say(`${summary(found, goal, rows)} `, make("small", {}, source))
+  const start = make("div")
+  const detail = make("div")
+  const choose = async one => {
+    start.replaceChildren(...commands(one.layout, copy))
+    detail.replaceChildren(...details(one, found.parts))
+    const svg = one.layout.svg ?? (await drawn(one.layout.picture))
+    if (svg && one.layout.name === (picked || rows[0].layout.name)) detail.append(picture(svg))
+  }
+  const pick = name => {
+    picked = name
+    keep(values)
+    choose(rows.find(one => one.layout.name === name))
+  }
+  if (row?.layout.name !== picked) picked = ""
+  const started = [start, make("h2", {}, "What the memory goes to"), memory(rows), detail]
+  shown.replaceChildren(
+    ...(found.notes ?? []).map(note => make("p", { class: "note" }, note)),
+    ...(rows.length ? [ranking(rows, goal, row, pick), ...started] : []),
+    ...refused(refusalsOf(found), new URL("reference/constraints/", ROOT)),
+  )
+  if (row) await choose(row)
+}
+
+async function drawn(path) {
+  const reply = await fetch(new URL(`models/${path}`, ROOT))
+  return reply.ok ? reply.text() : null
+}
+
+async function copy(text, button) {
+  const note = document.getElementById("planner-copied")
+  try {
+    await navigator.clipboard.writeText(text)
+    note.textContent = button.textContent = "Copied"
+  } catch {
+    note.textContent = button.textContent = "Select it: this browser does not let a page copy"
+  }
+  setTimeout(() => { note.textContent = ""; button.textContent = "Copy" }, 3000)
+}
+
+/* A config that is pasted or dropped, wherever on the page, takes the place of the model. */
+
+function take(text) {
+  if (text.length > MOST) {
+    say(tooLong(text.length))
+    shown.replaceChildren()
+    return
+  }
+  own.value = text
+  form.elements.model.value = ""
+  picked = ""
+  answer(true)
+}
+
+async function takeFile(file) {
+  if (!file) return
+  if (file.size > 4 * MOST) {
+    say(tooLong(file.size))
+    shown.replaceChildren()
+  } else take(await file.text())
+}
+
+document.addEventListener("paste", event => {
+  const typed = event.target.closest?.("input, select, textarea")
+  const text = event.clipboardData?.getData("text/plain") ?? ""
+  if ((typed && typed !== own) || !text.trim()) return
+  if (typed === own && own.value.trim() && text.length <= MOST) return // a piece of it
+  event.preventDefault()
+  take(text)
+})
+form.addEventListener("dragover", event => event.preventDefault())
+form.addEventListener("drop", event => {
+  event.preventDefault()
+  const file = event.dataTransfer.files[0]
+  if (file) takeFile(file)
+  else take(event.dataTransfer.getData("text/plain"))
+})
+form.elements.file.addEventListener("change", event => takeFile(event.target.files[0]))
+
+function goals() {
+  const open = form.elements.gpu.selectedOptions[0].dataset.goals.split(" ")
+  for (const option of form.elements.goal.options) option.disabled = !open.includes(option.value)
+  if (!open.includes(form.elements.goal.value)) form.elements.goal.value = "capacity"
+}
+
+let typing = 0
+form.addEventListener("input", event => {
+  const field = event.target
+  if (field.name === "layout" || field.type === "file") return
+  if (field === own) form.elements.model.value = ""
+  if (field.name === "model") picked = ""
+  goals()
+  clearTimeout(typing)
+  if (field.tagName === "SELECT") answer(false)
+  else typing = setTimeout(() => answer(false), TYPING_MS)
+})
+form.addEventListener("submit", event => {
+  event.preventDefault()
+  clearTimeout(typing)
+  answer(true)
+})
+
+await restore()
+goals()
+form.hidden = false
+document.getElementById("planner-static").hidden = true
+if (!said.textContent) answer(false)

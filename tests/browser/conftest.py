@@ -24,6 +24,7 @@ SITE: Final = Path(os.environ.get("SITE", ROOT / "site"))
 WHOLE: Final = "print/index.html"
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # All other hosts are unreachable, and a test says so where a page asks for one.
+NOT_RUN: Final = "NOT RUN"
 ALONE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 
 
@@ -64,6 +65,16 @@ def addresses() -> list[str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "address" in metafunc.fixturenames:
         metafunc.parametrize("address", addresses() or ["no site: run make site first"])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say aloud which tests the site did not allow; a skip is easily overlooked."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    said = [str(report.longrepr[-1]) for report in skipped if isinstance(report.longrepr, tuple)]
+    missing = [text for text in said if NOT_RUN in text]
+    if missing:
+        text = missing[0].removeprefix("Skipped: ")
+        terminalreporter.write_line(f"{len(missing)} TESTS OF THE PLANNER WERE {text}", red=True)
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from math import prod
+from pathlib import Path
 from typing import Final
 
 import pytest
 
-from vllm_parallel.catalog import hub_names, load_model, model_names
+import vllm_parallel.catalog
+from vllm_parallel.catalog import gpu_names, hub_names, load_model, model_names
 from vllm_parallel.catalog.sources import Extra, Published, load_source, model_sources
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import CatalogError
@@ -18,6 +22,7 @@ from vllm_parallel.model import ModelConfig
 from vllm_parallel.shard import Shard
 from vllm_parallel.weight import VOCABULARY_MULTIPLE, Layer
 
+CATALOG: Final = Path(vllm_parallel.catalog.__file__).parent
 PUBLISHED: Final = [name for name, of in model_sources().items() if of.published is not None]
 
 
@@ -98,3 +103,13 @@ def test_hub_names_lead_to_one_model() -> None:
     lasts = Counter(name.rpartition("/")[2] for name in names)
     assert [last for last, count in lasts.items() if count > 1] == []
     assert all(name.count("/") == 1 for name in names)
+
+
+@pytest.mark.parametrize("name", gpu_names())
+def test_a_gpus_memory_stands_in_its_source(name: str) -> None:
+    """Both totals are quoted by whoever saw them, digit by digit."""
+    entry = json.loads((CATALOG / "gpus" / f"{name}.json").read_text("utf-8"))
+    figures = [entry[key] for key in ("runtime_memory_gib", "smi_memory_mib") if key in entry]
+    for figure in figures:
+        quoted = rf"(?<![\d.]){re.escape(str(figure))}0*(?!\d)"
+        assert re.search(quoted, entry["source"]), f"{name}: {figure} is not in its source"

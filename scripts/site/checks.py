@@ -22,8 +22,16 @@ from mkdocs.structure.pages import Page
 
 import budgets
 import covered
+import quoted
 import typed
-from html_checks import external_assets, identifiers, page_problems, style_problems
+from html_checks import (
+    external_assets,
+    identifiers,
+    page_problems,
+    script_problems,
+    style_problems,
+)
+from html_form import form_problems
 from html_tree import Element, parse
 from links import Site, references
 from source_checks import problems, without_reasons
@@ -53,6 +61,7 @@ class _Build:
     page: str = ""
     warnings: list[str] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
+    said: dict[str, tuple[str, ...]] = field(default_factory=dict)  # quotations, by page
 
 
 _BUILD = _Build()
@@ -76,6 +85,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _BUILD.running, _BUILD.page = True, ""
     _BUILD.warnings.clear()
     _BUILD.sources.clear()
+    _BUILD.said.clear()
     if logging.INFO not in {logger.level for logger in _LOGGERS}:
         raise PluginError("-q and -v switch strict checks off: build without them")
     _refuse(list(_notebook_settings(config)))
@@ -92,6 +102,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Check a page's Markdown before it is rendered."""
     _BUILD.page = page.file.src_uri
     _BUILD.sources[page.file.dest_uri] = page.file.src_uri
+    _BUILD.said[page.file.src_uri] = quoted.sentences(markdown)
     front_matter = page.file.content_string.count("\n") - markdown.count("\n")
     found = list(problems(markdown, page.file.src_uri.removesuffix(".md")))
     try:
@@ -103,7 +114,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> None:
-    """Tell MkDocs of the anchors in generated HTML, which it does not see: pages link there."""
+    """Check how tags match, and tell MkDocs of the anchors in generated HTML: pages link there."""
+    _refuse([f"{page.file.src_uri}: {text}" for text in form_problems(html)])
     page.present_anchor_ids = {*(page.present_anchor_ids or ()), *identifiers(parse(html))}
 
 
@@ -118,7 +130,11 @@ def on_post_build(config: MkDocsConfig) -> None:
     folder = Path(config.site_dir)
     pages = _pages(folder)
     found = list(_site_problems(folder, pages, urlsplit(config.site_url or "/").path))
-    found += _uncovered(Path(config.config_file_path).parent, pages)
+    root = Path(config.config_file_path).parent
+    named = {_BUILD.sources.get(name, name): page for name, page in pages.items()}
+    found += _uncovered(root, named)
+    found += quoted.problems(_BUILD.said, named, root / "results")
+    found += _own_scripts(Path(config.docs_dir))
     _refuse([*dict.fromkeys(found), *(_BUILD.warnings if config.strict else ())])
     if not _BUILD.warnings:
         (folder / MARKER).write_text(f"{len(_BUILD.sources)} pages\n", encoding="utf-8")
@@ -151,12 +167,11 @@ def _pages(folder: Path) -> dict[str, Element]:
     }
 
 
-def _uncovered(root: Path, pages: dict[str, Element]) -> Iterator[str]:
+def _uncovered(root: Path, named: dict[str, Element]) -> Iterator[str]:
     """What the sources say and the site does not, though it is said to."""
     path = root / covered.FILE
     if not path.is_file():
         return
-    named = {_BUILD.sources.get(name, name): page for name, page in pages.items()}
     try:
         found = list(covered.problems(covered.items(path.read_text(encoding="utf-8")), named))
     except ValueError as error:
@@ -183,6 +198,13 @@ def _asset_problems(path: Path) -> Iterator[str]:
         yield from style_problems(path.read_text(encoding="utf-8"))
     elif path.suffix == ".svg":
         yield from external_assets(parse(path.read_text(encoding="utf-8")))
+
+
+def _own_scripts(docs: Path) -> Iterator[str]:
+    """Scripts of the site's own ask no other host; those of the theme would, were they asked to."""
+    for path in sorted(docs.rglob("*.js")):
+        for text in script_problems(path.read_text(encoding="utf-8")):
+            yield f"{path.relative_to(docs).as_posix()}: {text}"
 
 
 def _page_problems(site: Site, name: str, root: Element) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from html_tree import Element
 from links import ASSETS, is_external, references
+from sections import content
 
 _CODE = frozenset({"code", "pre", "kbd", "samp"})
 _NOT_PROSE = _CODE | {"script", "style", "svg", "textarea", "template"}
@@ -30,6 +31,10 @@ _CSS_EXTERNAL = re.compile(
     r"""(?:url\(|@import)\s*["']?\s*(?P<target>(?:https?:)?//[^\s"')]+)""", re.IGNORECASE
 )
 
+_SCRIPT_EXTERNAL = re.compile(r"""["'`](?P<target>(?:https?:)?//[\w.-]+[^"'`\s]*)""")
+_NAMES = "http://www.w3.org/"
+_COUNTED = re.compile(r"exec-\d+--")  # by markdown-exec
+
 
 def page_problems(root: Element) -> Iterator[str]:
     """Everything wrong within one page."""
@@ -37,6 +42,7 @@ def page_problems(root: Element) -> Iterator[str]:
     yield from external_assets(root)
     yield from _images(root)
     yield from _empty(root)
+    yield from _title(root)
     for element in root.walk(_NOT_PROSE):
         if _COPIED not in element.classes:
             for text in element.children:
@@ -51,6 +57,17 @@ def style_problems(css: str) -> Iterator[str]:
     """
     for match in _CSS_EXTERNAL.finditer(css):
         yield f"external asset in CSS: {match['target']}"
+
+
+def script_problems(script: str) -> Iterator[str]:
+    """External addresses in a script of the site's own; the names of XML's languages are none.
+
+    >>> list(script_problems('fetch("https://cdn.test/a.json")'))
+    ['external address in a script: https://cdn.test/a.json']
+    """
+    for match in _SCRIPT_EXTERNAL.finditer(script):
+        if not match["target"].startswith(_NAMES):
+            yield f"external address in a script: {match['target']}"
 
 
 def external_assets(root: Element) -> Iterator[str]:
@@ -74,6 +91,8 @@ def identifiers(root: Element) -> Iterator[str]:
 def _identifiers(root: Element) -> Iterator[str]:
     counts = Counter(identifiers(root))
     yield from (f"duplicate id: {name!r}" for name, count in counts.items() if count > 1)
+    for name in filter(_COUNTED.match, counts):
+        yield f'id {name!r} counts the examples of all pages: give its block idprefix=""'
     for element in root.walk():
         for attribute in _POINTERS:
             for name in element.attributes.get(attribute, "").split():
@@ -85,6 +104,14 @@ def _images(root: Element) -> Iterator[str]:
     for element in root.walk():
         if element.tag == "img" and not element.attributes.get("alt", "").strip():
             yield f"image without alt text: {element.attributes.get('src', '')}"
+
+
+def _title(root: Element) -> Iterator[str]:
+    """A page has one title; a search result and a reader's tab show it."""
+    said = content(root)
+    titles = [] if said is None else [one for one in said.walk() if one.tag == "h1"]
+    if said is not None and len(titles) != 1:
+        yield f"a page has one title, and here are {len(titles)}"
 
 
 def _empty(root: Element) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html.parser import HTMLParser
 
-_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class _Builder(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag=tag, attributes={name: value or "" for name, value in attrs})
         self._open[-1].children.append(element)
-        if tag not in _VOID:
+        if tag not in VOID:
             self._open.append(element)
 
     def handle_endtag(self, tag: str) -> None:

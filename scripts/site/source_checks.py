@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from fences import Fence, Line, Source
+from written import code_problems, table_problems
 
 _TYPES = "note abstract info tip success question warning failure danger bug example quote"
 ADMONITIONS = frozenset(_TYPES.split())
@@ -50,6 +51,7 @@ def problems(markdown: str, page: str) -> Found:
         yield from _fence(fence, page)
     for line in source.prose:
         yield from _prose(line)
+    yield from table_problems(source.prose)
     for number, text in enumerate(markdown.splitlines(), 1):
         if _SNIPPET_LIKE.search(text) and not _SNIPPET.fullmatch(text):
             yield number, f'{text.strip()!r} is not --8<-- "path" or --8<-- "path:section"'
@@ -77,6 +79,7 @@ def _fence(fence: Fence, page: str) -> Found:
         yield fence.line, "code block is empty"
     if fence.option("exec") is None:
         yield from _shown(fence)
+        yield from code_problems(fence)
     else:
         yield from _run(fence, page)
 

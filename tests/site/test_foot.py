@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.site.builder import Builder, Built
+from tests.site.builder import ROOT, Builder, Built
 from tests.site.faults import append, refused, replace
 from vllm_parallel.term import RELEASE
 
@@ -79,3 +80,12 @@ def test_build_refuses(
 ) -> None:
     built = built_with(builder, mini, edit)
     refused(built, 1, says)
+
+
+@pytest.mark.parametrize("room", ["guide", "parallelism"])
+def test_every_page_of_facts_says_when_they_were_read(room: str) -> None:
+    pages = sorted((ROOT / "docs" / room).glob("*.md"))
+    assert len(pages) > 10
+    dated = re.compile(r'\A---\n(?:.*\n)*?facts: "', re.MULTILINE)
+    bare = [page for page in pages if not dated.match(page.read_text("utf-8"))]
+    assert not bare, f"without facts: {[f'{room}/{page.name}' for page in bare]}"

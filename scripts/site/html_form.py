@@ -1,0 +1,61 @@
+"""Tags of a page that are left open or close nothing: a browser mends them, each in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+from html_tree import VOID
+
+# What may be closed by what follows it.
+_CLOSED_BY_OTHERS = frozenset(
+    "body colgroup dd dt head html li optgroup option p rp rt tbody td tfoot th thead tr".split()
+)
+
+
+def form_problems(html: str) -> Iterator[str]:
+    """Every tag that does not match, with its line.
+
+    >>> list(form_problems("<div><b>bold</div>"))
+    ['<b> in line 1 is not closed before </div>']
+    >>> list(form_problems("<p>one<p>two</em>"))
+    ['</em> in line 1 closes nothing']
+    """
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    yield from reader.found
+    yield from (f"<{tag}> in line {line} is never closed" for tag, line in reader.left())
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._open: list[tuple[str, int]] = []
+
+    def left(self) -> list[tuple[str, int]]:
+        """Tags that are still open and must not be, with their lines."""
+        return [one for one in self._open if one[0] not in _CLOSED_BY_OTHERS]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self._open.append((tag, self.getpos()[0]))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """In SVG it stands for itself; in HTML it is one that cannot hold anything."""
+
+    def handle_endtag(self, tag: str) -> None:
+        line = self.getpos()[0]
+        for depth in range(len(self._open) - 1, -1, -1):
+            if self._open[depth][0] == tag:
+                above = self._open[depth + 1 :]
+                del self._open[depth:]
+                self.found += [
+                    f"<{name}> in line {at} is not closed before </{tag}>"
+                    for name, at in above
+                    if name not in _CLOSED_BY_OTHERS
+                ]
+                return
+        if tag not in VOID:
+            self.found.append(f"</{tag}> in line {line} closes nothing")

@@ -11,7 +11,7 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site dist test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica pyodide
+.PHONY: help site dist doc-mutants published test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica pyodide
 .DELETE_ON_ERROR:
 
 help:
@@ -27,6 +27,8 @@ help:
 	@echo "make fuzz   feed 100,000 damaged files to the commands that read them (INPUTS=5000 SEED=2)"
 	@echo "make mutants  plant small faults in the kernel; the tests catch each (DRAW=8 SEED=1: some)"
 	@echo "make test-dist  install the wheel elsewhere, and resolve the pins for each Python"
+	@echo "make doc-mutants  plant faults in pages, snippets, runs and catalog; build or tests catch each (DRAW=8 SEED=1: some)"
+	@echo "make published  write down which figures the site shows, where some moved on purpose"
 	@echo "make test-pages  hold the whole site against the package's lists"
 	@echo "make test-site  look at every page in a real Chromium (CHROMIUM=/path: that one)"
 	@echo "make test-changed  change inputs in a copy; no old figure may stay on its pages"
@@ -96,7 +98,14 @@ fuzz: $(STAMP)
 	$(BIN)/python -m scripts.fuzz $(if $(INPUTS),--inputs $(INPUTS)) $(if $(SEED),--seed $(SEED))
 
 mutants: $(STAMP)
-	$(BIN)/python scripts/mutants.py $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m scripts.mutants $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))
+
+# The same for what the site is made of: the build, or the test that a fault names, refuses it.
+doc-mutants: $(STAMP)
+	$(BIN)/python -m scripts.doc_mutants $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))
+
+published: site
+	$(BIN)/python -m scripts.published site
 
 # Needs the network: an empty venv gets what the wheel depends on.
 test-dist: $(STAMP)

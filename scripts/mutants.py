@@ -1,6 +1,6 @@
 """Plants small faults in the kernel, one at a time; the fast tests have to find each.
 
-    python scripts/mutants.py [--draw 8 [--seed 1]] [words of names]
+    python -m scripts.mutants [--draw 8 [--seed 1]] [words of names]
 
 Run by `make mutants`. A mutant is data in `scripts/mutants/*.toml`: under the name of a file of the
 package and its own, a text that occurs there exactly once, and what takes its place. Source and
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -24,6 +23,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from scripts.drawn import drawn
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGE: Final = Path("src", "vllm_parallel")
@@ -215,13 +216,7 @@ def chosen(arguments: argparse.Namespace) -> list[Mutant]:
         for mutant in read_mutants()
         if not words or any(word in f"{mutant.file}:{mutant.name}" for word in words)
     ]
-    if arguments.draw is None:
-        return mutants
-    seed = random.SystemRandom().randrange(10**6) if arguments.seed is None else arguments.seed
-    count = min(arguments.draw, len(mutants))
-    print(f"{count} of {len(mutants)} mutants, drawn by seed {seed}; to repeat it:")
-    print(f"  make mutants DRAW={arguments.draw} SEED={seed}")
-    return random.Random(seed).sample(mutants, count)
+    return drawn(mutants, arguments.draw, arguments.seed, "mutants")
 
 
 def run_all(mutants: Sequence[Mutant]) -> int:

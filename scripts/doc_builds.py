@@ -1,0 +1,101 @@
+"""Builds the site of one folder again and again, from the start or from where something changed.
+
+    python -m scripts.doc_builds whole|read SITE
+
+runs in a copy of the project. One request a line on standard input, as JSON: `[log, [pages],
+first]`; the exit code of the build comes back. Each build is a fork, so nothing of it stays.
+
+`whole` builds as `make site` does. `read` has read every page once, reads those of the request
+again, and goes on from there: all that follows, the checks too, is MkDocs' own and the hooks'.
+`first` says that what comes before the first page, the checks of snippets and runs, is done again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from jinja2 import Environment
+from mkdocs import utils
+from mkdocs.__main__ import cli
+from mkdocs.commands import build
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import PluginCollection
+from mkdocs.structure.files import Files
+
+# Slow to import, and nothing of the project, which every build loads anew.
+IMPORTS: Final = (
+    *("material.plugins.search.plugin", "markdown_exec", "mkdocs.contrib.search", "mkdocstrings"),
+    *("mkdocstrings_handlers.python", "mkdocs_jupyter.plugin", "pygments.lexers.python"),
+    *("pymdownx.superfences", "scipy.stats", "prometheus_client.parser"),
+)
+
+
+ANSWER: Final = "==> "
+
+
+def requests() -> Iterator[tuple[list[str], bool]]:
+    """What is asked for, in forks only: the parent waits for each and says how it ended."""
+    print(f"{ANSWER}ready", flush=True)
+    for line in sys.stdin:
+        log, pages, first = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(output, sys.stdout.fileno())
+            os.dup2(output, sys.stderr.fileno())
+            yield pages, first
+            return
+        _, status = os.waitpid(child, 0)
+        print(f"{ANSWER}{os.waitstatus_to_exitcode(status)}", flush=True)
+    os._exit(0)
+
+
+def mkdocs(site: str) -> None:
+    """Become `mkdocs build`, as its console script would run it; it ends the process."""
+    cli(["build", "--strict", "--site-dir", site], prog_name="mkdocs")
+
+
+def read_again(config: MkDocsConfig, files: Files, pages: list[str]) -> None:
+    """Read these pages as they are now."""
+    for name in pages:
+        file = files.get_file_from_path(name)
+        assert file is not None
+        assert file.page is not None
+        build._populate_page(file.page, config, files, dirty=False)  # noqa: SLF001  # there is no other door
+
+
+def wait_before_env() -> None:
+    """Let every build stop where all pages are read, and go on in a fork for each request."""
+    go_on = PluginCollection.on_env
+
+    def on_env(
+        self: PluginCollection, env: Environment, *, config: MkDocsConfig, files: Files
+    ) -> Environment:
+        for pages, first in requests():
+            utils.clean_directory(config.site_dir)
+            if first:
+                config.plugins.on_pre_build(config=config)
+            read_again(config, files, pages)
+        done: Environment = go_on(self, env, config=config, files=files)
+        return done
+
+    setattr(PluginCollection, "on_env", on_env)  # noqa: B010  # mypy refuses the assignment
+
+
+def main(mode: str, site: str) -> None:
+    for name in IMPORTS:
+        importlib.import_module(name)
+    if mode == "read":
+        wait_before_env()
+        mkdocs(site)
+    for _ in requests():
+        mkdocs(site)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

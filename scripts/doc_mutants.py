@@ -1,0 +1,135 @@
+"""Plants faults in what the site is made of, one at a time; the build or a test has to find each.
+
+    python -m scripts.doc_mutants [--draw 8 [--seed 1]] [words of names]
+
+Run by `make doc-mutants`. A mutant is data in `scripts/doc_mutants/<kind>.toml`; it counts as
+caught only where what catches it says so in the words of `says`. A run of all writes down who
+caught what, for the page that shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from scripts.doc_faults import Mutant, read_mutants
+from scripts.doc_trees import AT_ONCE, Said, Tree
+from scripts.drawn import drawn
+
+RESULT: Final = Path(__file__).resolve().parent / "site" / "doc_mutants.json"
+COMPARED: Final = 4  # of those caught by a build that read some pages again: built whole too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a mutant."""
+
+    mutant: Mutant
+    caught: bool
+    said: Said
+    seconds: float
+
+    def __str__(self) -> str:
+        how = f"caught by {self.said.by}" if self.caught else f"SURVIVED: {self.said}"
+        return f"{self.mutant.kind:<28} {self.mutant.name:<44} {how} ({self.seconds:.1f} s)"
+
+
+def outcome(mutant: Mutant, tree: Tree) -> Outcome:
+    """Plant it, and ask who has to catch it; a build that reads little is asked first."""
+    start = time.monotonic()
+    with tree.planted(mutant):
+        said = tree.asked(mutant)
+        if not mutant.caught(said) and said.shortened:
+            said = tree.asked(replace(mutant, whole=True))
+    seconds = time.monotonic() - start
+    return Outcome(mutant=mutant, caught=mutant.caught(said), said=said, seconds=seconds)
+
+
+def differences(outcomes: Sequence[Outcome], trees: queue.Queue[Tree]) -> list[str]:
+    """Some mutants once more, built whole: the complaints have to be the same."""
+    short = [one for one in outcomes if one.caught and one.said.shortened]
+    some = random.SystemRandom().sample(short, min(COMPARED, len(short)))
+
+    def compare(one: Outcome) -> str:
+        tree = trees.get()
+        with tree.planted(one.mutant):
+            whole = tree.asked(replace(one.mutant, whole=True))
+        trees.put(tree)
+        if whole.complaints == one.said.complaints:
+            return ""
+        return f"{one.mutant.name} is built whole: {whole}\n  and in short: {one.said}"
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = [text for text in pool.map(compare, some) if text]
+    print(f"{len(some)} builds repeated whole, {len(some) - len(found)} with the same complaints")
+    return found
+
+
+def run_all(mutants: Sequence[Mutant]) -> tuple[list[Outcome], list[str]]:
+    """Every mutant, in as many trees as there are cores for, and what is wrong besides."""
+    trees: queue.Queue[Tree] = queue.Queue()
+
+    def one(mutant: Mutant) -> Outcome:
+        tree = trees.get()
+        try:
+            found = outcome(mutant, tree)
+        finally:
+            trees.put(tree)
+        print(found, flush=True)
+        return found
+
+    with tempfile.TemporaryDirectory(prefix="doc-mutants-") as folder, ExitStack() as stack:
+        made = [Tree.of(Path(folder, str(number)), stack) for number in range(AT_ONCE)]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            faults = [text for text in pool.map(lambda tree: tree.ready(mutants), made) if text]
+            if faults:
+                return [], faults
+            for tree in made:
+                trees.put(tree)
+            outcomes = list(pool.map(one, mutants))
+        return outcomes, differences(outcomes, trees)
+
+
+def written(outcomes: Sequence[Outcome]) -> str:
+    """The result of a whole run, for the site."""
+    rows = {f"{one.mutant.kind}/{one.mutant.name}": one.said.by for one in outcomes if one.caught}
+    result = {"mutants": len(outcomes), "caught_by": dict(sorted(rows.items()))}
+    return json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Plant faults in the site; the checks catch each.")
+    parser.add_argument("words", nargs="*", help="run those with one of these words in the name")
+    parser.add_argument("--draw", type=int, help="run so many, drawn by a seed")
+    parser.add_argument("--seed", type=int, help="the seed to draw by")
+    given = parser.parse_args()
+    start = time.monotonic()
+    every = read_mutants()
+    named = [one for one in every if not given.words or one.has_word(given.words)]
+    mutants = drawn(named, given.draw, given.seed, "doc-mutants")
+    outcomes, faults = run_all(mutants)
+    survived = [one for one in outcomes if not one.caught]
+    caught = len(outcomes) - len(survived)
+    kinds = len({one.mutant.kind for one in outcomes})
+    seconds = time.monotonic() - start
+    print(f"\n{len(outcomes)} faults of {kinds} kinds in {seconds:.0f} s: {caught} caught")
+    for text in (*map(str, survived), *faults):
+        print("NOT CAUGHT" if not faults else "WRONG", text)
+    if len(outcomes) == len(every):
+        RESULT.write_text(written(outcomes), "utf-8")
+    return 1 if survived or faults or not outcomes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""The list of faults planted in the site fits it as it is; `make doc-mutants` plants them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from scripts.doc_faults import BUILD, ROOT, Mutant, read_mutants, titles
+from scripts.doc_trees import Said
+
+MUTANTS: Final = read_mutants()
+LEAST, LEAST_KINDS = 100, 15
+
+
+def test_every_text_occurs_once() -> None:
+    stale = []
+    for mutant in MUTANTS:
+        try:
+            edited = mutant.planted((ROOT / mutant.file).read_text("utf-8"))
+        except ValueError as error:
+            stale.append(str(error))
+        else:
+            assert edited != (ROOT / mutant.file).read_text("utf-8"), mutant
+    assert not stale, "\n".join(stale)
+
+
+def test_faults_are_many_and_of_many_kinds() -> None:
+    assert len(MUTANTS) >= LEAST
+    assert len(titles()) >= LEAST_KINDS
+    names = Counter((mutant.kind, mutant.name) for mutant in MUTANTS)
+    edits = Counter((mutant.file, mutant.old, mutant.new) for mutant in MUTANTS)
+    assert [name for name, count in names.items() if count > 1] == []
+    assert [edit for edit, count in edits.items() if count > 1] == []
+    assert set(titles()) == {mutant.kind for mutant in MUTANTS}
+
+
+def test_who_catches_it_is_there_and_has_to_say_something() -> None:
+    for mutant in MUTANTS:
+        assert mutant.says, f"{mutant.name} says nothing: failing is not enough"
+        assert all(len(words) > 2 for words in mutant.says), mutant
+        if mutant.by != BUILD:
+            path, _, test = mutant.by.partition("::")
+            assert f"def {test}" in Path(ROOT, path).read_text("utf-8"), mutant.by
+
+
+ONE: Final = Mutant(
+    kind="a", name="b", file="c", old="one", new="two", says=["c:1", "two is no word"]
+)
+
+
+@pytest.mark.parametrize(
+    "refused, text, caught",
+    [
+        (True, "c:1: two is no word", True),
+        (False, "c:1: two is no word", False),
+        (True, "c:1: another fault", False),
+    ],
+)
+def test_only_the_right_complaint_catches(refused: bool, text: str, caught: bool) -> None:
+    assert ONE.caught(Said(by=BUILD, refused=refused, text=text)) is caught
+
+
+@pytest.mark.parametrize("text", ["", "one and one"])
+def test_a_text_that_does_not_occur_once_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="follow it or replace it"):
+        ONE.planted(text)
+
+
+def test_what_only_informs_is_no_complaint() -> None:
+    text = "INFO    -  Building\nERROR   -  a: b\n\nAborted with a BuildError!\n"
+    said = Said(by=BUILD, refused=True, text=text)
+    assert said.complaints == {"ERROR   -  a: b", "Aborted with a BuildError!"}

@@ -117,11 +117,11 @@ def ranked(tried: Iterable[Found | Refused], goal: Goal) -> Outcome:
     """What was tried, by a goal."""
     tried = tuple(tried)
     found = [one for one in tried if isinstance(one, Found)]
-    refused = _counted(one for one in tried if isinstance(one, Refused))
-    return Outcome(goal=goal, found=tuple(_ranked(found, goal)), refused=refused)
+    refused = counted(one for one in tried if isinstance(one, Refused))
+    return Outcome(goal=goal, found=tuple(best_first(found, goal)), refused=refused)
 
 
-def _counted(refused: Iterable[Refused]) -> tuple[Refused, ...]:
+def counted(refused: Iterable[Refused]) -> tuple[Refused, ...]:
     """One row a rule with its count and its simplest example, the most frequent first."""
     rows: dict[str, Refused] = {}
     for one in refused:
@@ -138,14 +138,11 @@ def _axes(refused: Refused) -> int:
     return sum(width > 1 for width in widths) + layout.expert_parallel
 
 
-def _ranked(found: Iterable[Found], goal: Goal) -> Iterator[Found]:
+def best_first(found: Iterable[Found], goal: Goal) -> Iterator[Found]:
     """The best first. Calls are counted for those alone that are otherwise equal."""
-
-    def merit(one: Found) -> tuple[float, ...]:
-        return MERITS[goal](one)
-
-    for _, equal in groupby(sorted(found, key=merit), key=merit):
-        tied = list(equal)
+    merits = [(MERITS[goal](one), number, one) for number, one in enumerate(found)]
+    for _, equal in groupby(sorted(merits), key=lambda row: row[0]):
+        tied = [one for _, _, one in equal]
         yield from sorted(tied, key=lambda one: (one.calls, one.layout.ranks)) if tied[1:] else tied
 
 

@@ -1,0 +1,92 @@
+"""Verdicts on many GPUs at once: what a layout holds is worked out once for all that are alike.
+
+Two GPUs of one architecture, for which vLLM has the same defaults, differ in their memory alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from vllm_parallel.cluster import Gpu
+from vllm_parallel.constraints import Violation, check_after_memory, check_before_memory
+from vllm_parallel.deployment import Deployment
+from vllm_parallel.ledger import Budget, Capacity, Ledger, Pool, stage_shards
+from vllm_parallel.verdict import Verdict, refusal_of_memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What the rules say before memory and after it, and each stage's fullest ledger."""
+
+    before: Violation | None
+    after: Violation | None = None
+    ledgers: tuple[Ledger, ...] = ()
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> Held:
+        """Of a deployment, whatever the memory of its GPU.
+
+        Raises:
+            VllmParallelError: it cannot be sized.
+        """
+        before = check_before_memory(deployment)
+        if before is not None:
+            return cls(before=before)
+        ledgers = tuple(map(Ledger.of, stage_shards(deployment)))
+        return cls(before=None, after=check_after_memory(deployment), ledgers=ledgers)
+
+
+@dataclass(slots=True)
+class Alike:
+    """A judge for `Search.tried` that remembers. It serves one model and one set of settings."""
+
+    _known: dict[Hashable, Held] = field(default_factory=dict)
+
+    def __call__(self, deployment: Deployment) -> Verdict:
+        """The same as `Verdict.of`.
+
+        Raises:
+            VllmParallelError: the deployment cannot be sized.
+        """
+        held = self.held(deployment)
+        if held.before is not None:
+            return Verdict(refusal=held.before, capacity=None)
+        gpu = _gpu(deployment)
+        available = (Budget.of(ledger, gpu).available_kv_bytes for ledger in held.ledgers)
+        pool = Pool.of(deployment, tuple(available))
+        refusal = refusal_of_memory(pool) or held.after
+        capacity = None if refusal else Capacity(pool=pool, engines=deployment.layout.dp)
+        return Verdict(refusal=refusal, capacity=capacity)
+
+    def held(self, deployment: Deployment) -> Held:
+        """What does not go by the GPU's memory.
+
+        Raises:
+            VllmParallelError: the deployment cannot be sized.
+        """
+        key = (*_likeness(deployment), deployment.cluster.nodes, deployment.layout)
+        held = self._known.get(key)
+        if held is None:
+            held = Held.of(deployment)
+            if not _names(held.before, _gpu(deployment)):
+                self._known[key] = held
+        return held
+
+
+def _likeness(deployment: Deployment) -> tuple[Hashable, ...]:
+    """What vLLM goes by of a GPU beside its memory."""
+    architecture = _gpu(deployment).architecture
+    return architecture, deployment.max_num_batched_tokens, deployment.max_num_seqs
+
+
+def _gpu(deployment: Deployment) -> Gpu:
+    gpu = deployment.cluster.gpu
+    if gpu is None:
+        raise ValueError("memory is judged on a GPU")
+    return gpu
+
+
+def _names(violation: Violation | None, gpu: Gpu) -> bool:
+    """Whether a refusal speaks of this very GPU."""
+    return violation is not None and gpu.label in violation.message + violation.fix

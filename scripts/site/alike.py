@@ -12,6 +12,7 @@ from vllm_parallel.cluster import Gpu
 from vllm_parallel.constraints import Violation, check_after_memory, check_before_memory
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.ledger import Budget, Capacity, Ledger, Pool, stage_shards
+from vllm_parallel.outcome import Found
 from vllm_parallel.verdict import Verdict, refusal_of_memory
 
 
@@ -42,6 +43,7 @@ class Alike:
     """A judge for `Search.tried` that remembers. It serves one model and one set of settings."""
 
     _known: dict[Hashable, Held] = field(default_factory=dict)
+    _calls: dict[Hashable, int] = field(default_factory=dict)
 
     def __call__(self, deployment: Deployment) -> Verdict:
         """The same as `Verdict.of`.
@@ -65,7 +67,7 @@ class Alike:
         Raises:
             VllmParallelError: the deployment cannot be sized.
         """
-        key = (*_likeness(deployment), deployment.cluster.nodes, deployment.layout)
+        key = _likeness(deployment)
         held = self._known.get(key)
         if held is None:
             held = Held.of(deployment)
@@ -73,11 +75,22 @@ class Alike:
                 self._known[key] = held
         return held
 
+    def calls(self, found: Found) -> int:
+        """The same as `Found.calls`."""
+        key = _likeness(found.deployment)
+        if key not in self._calls:
+            self._calls[key] = found.calls
+        return self._calls[key]
 
-def _likeness(deployment: Deployment) -> tuple[Hashable, ...]:
-    """What vLLM goes by of a GPU beside its memory."""
-    architecture = _gpu(deployment).architecture
-    return architecture, deployment.max_num_batched_tokens, deployment.max_num_seqs
+
+def _likeness(deployment: Deployment) -> Hashable:
+    """The layout, and what vLLM goes by of a GPU beside its memory."""
+    return (
+        deployment.layout,
+        _gpu(deployment).architecture,
+        deployment.max_num_batched_tokens,
+        deployment.max_num_seqs,
+    )
 
 
 def _gpu(deployment: Deployment) -> Gpu:

@@ -159,11 +159,10 @@ class Gridder:
         entry = self._entry(best, counted([*refused, *unpriced]))
         return CellEntry(searched=len(tried), found=len(found), **entry)
 
-    @staticmethod
-    def _best(found: Sequence[Found], *, timed: bool) -> dict[str, list[Found]]:
+    def _best(self, found: Sequence[Found], *, timed: bool) -> dict[str, list[Found]]:
         """The first layouts by each goal."""
         return {
-            goal.value: list(islice(best_first(_known(found, goal), goal), TOP))
+            goal.value: list(islice(best_first(_known(found, goal), goal, self._judge.calls), TOP))
             for goal in Goal
             if timed or not goal.needs_rates
         }

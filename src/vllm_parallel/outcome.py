@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from vllm_parallel.collectives import Batch, collectives
@@ -138,12 +139,16 @@ def _axes(refused: Refused) -> int:
     return sum(width > 1 for width in widths) + layout.expert_parallel
 
 
-def best_first(found: Iterable[Found], goal: Goal) -> Iterator[Found]:
+def best_first(
+    found: Iterable[Found], goal: Goal, calls: Callable[[Found], int] = attrgetter("calls")
+) -> Iterator[Found]:
     """The best first. Calls are counted for those alone that are otherwise equal."""
     merits = [(MERITS[goal](one), number, one) for number, one in enumerate(found)]
     for _, equal in groupby(sorted(merits), key=lambda row: row[0]):
         tied = [one for _, _, one in equal]
-        yield from sorted(tied, key=lambda one: (one.calls, one.layout.ranks)) if tied[1:] else tied
+        if tied[1:]:
+            tied.sort(key=lambda one: (calls(one), one.layout.ranks))
+        yield from tied
 
 
 def _tpot(one: Found) -> tuple[float, ...]:

@@ -81,8 +81,10 @@ class KvCache:
 
         Source: vllm/v1/core/kv_cache_utils.py, _estimate_max_model_len_from_groups (v0.32.0)
         """
+        if at_most > 0 and self.blocks_per_request(at_most) <= blocks:
+            return at_most  # as most pools do
         fits = 0
-        low, high = 1, at_most
+        low, high = 1, at_most - 1
         while low <= high:
             middle = (low + high) // 2
             if self.blocks_per_request(middle) <= blocks:

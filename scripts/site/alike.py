@@ -40,7 +40,7 @@ class Held:
 
 @dataclass(slots=True)
 class Alike:
-    """A judge for `Search.tried` that remembers. It serves one model and one set of settings."""
+    """Verdicts, budgets and calls that are remembered, for one model and one set of settings."""
 
     _known: dict[Hashable, Held] = field(default_factory=dict)
     _calls: dict[Hashable, int] = field(default_factory=dict)
@@ -74,6 +74,12 @@ class Alike:
             if not _names(held.before, _gpu(deployment)):
                 self._known[key] = held
         return held
+
+    def budget(self, deployment: Deployment) -> Budget:
+        """The same as `planned.tightest`."""
+        gpu = _gpu(deployment)
+        budgets = [Budget.of(ledger, gpu) for ledger in self.held(deployment).ledgers]
+        return min(budgets, key=lambda budget: budget.available_kv_bytes)
 
     def calls(self, found: Found) -> int:
         """The same as `Found.calls`."""

@@ -79,7 +79,7 @@ def _model_row(name: str, model: ModelConfig) -> list[Cell]:
         computed(gib(held(name).request_bytes)),
         computed(str(model.layers)),
         Cell(shape_of(model)),
-        Cell(_experts(model)),
+        Cell(experts_of(model)),
     ]
 
 
@@ -101,7 +101,7 @@ def shape_of(model: ModelConfig) -> str:
     return "; ".join([*heads, *(f"{count} layers {what}" for what, count in others.items())])
 
 
-def _experts(model: ModelConfig) -> str:
+def experts_of(model: ModelConfig) -> str:
     experts = model.experts
     if experts is None:
         return "none"

@@ -114,15 +114,19 @@ class Outcome:
         return len(self.found) + sum(rule.count for rule in self.refused)
 
 
-def ranked(tried: Iterable[Found | Refused], goal: Goal) -> Outcome:
-    """What was tried, by a goal."""
+def ranked(
+    tried: Iterable[Found | Refused],
+    goal: Goal,
+    calls: Callable[[Found], int] = attrgetter("calls"),
+) -> Outcome:
+    """What was tried, by a goal; `calls` may remember how many there are."""
     tried = tuple(tried)
-    found = [one for one in tried if isinstance(one, Found)]
-    refused = counted(one for one in tried if isinstance(one, Refused))
-    return Outcome(goal=goal, found=tuple(best_first(found, goal)), refused=refused)
+    found = _ranked((one for one in tried if isinstance(one, Found)), goal, calls)
+    refused = _counted(one for one in tried if isinstance(one, Refused))
+    return Outcome(goal=goal, found=tuple(found), refused=refused)
 
 
-def counted(refused: Iterable[Refused]) -> tuple[Refused, ...]:
+def _counted(refused: Iterable[Refused]) -> tuple[Refused, ...]:
     """One row a rule with its count and its simplest example, the most frequent first."""
     rows: dict[str, Refused] = {}
     for one in refused:
@@ -139,9 +143,7 @@ def _axes(refused: Refused) -> int:
     return sum(width > 1 for width in widths) + layout.expert_parallel
 
 
-def best_first(
-    found: Iterable[Found], goal: Goal, calls: Callable[[Found], int] = attrgetter("calls")
-) -> Iterator[Found]:
+def _ranked(found: Iterable[Found], goal: Goal, calls: Callable[[Found], int]) -> Iterator[Found]:
     """The best first. Calls are counted for those alone that are otherwise equal."""
     merits = [(MERITS[goal](one), number, one) for number, one in enumerate(found)]
     for _, equal in groupby(sorted(merits), key=lambda row: row[0]):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from vllm_parallel.cluster import Gpu
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.ledger import Budget, budgets_on
 from vllm_parallel.outcome import Found, Goal, Outcome, Refused
@@ -115,10 +114,28 @@ def _commands(deployment: Deployment, model_word: str) -> list[str]:
     return [f"{above}{text}" for text in node_commands(deployment, model_word)]
 
 
-def cell(outcomes: Mapping[Goal, Outcome], shelf: Shelf, top: int) -> dict[str, object]:
+def tightest(deployment: Deployment) -> Budget:
+    """The budget of the rank that has least left, which sets the pool.
+
+    Raises:
+        ValueError: no GPU is named.
+    """
+    gpu = deployment.cluster.gpu
+    if gpu is None:
+        raise ValueError("without a GPU there is no memory to show")
+    return min(budgets_on(deployment, gpu), key=lambda budget: budget.available_kv_bytes)
+
+
+def cell(
+    outcomes: Mapping[Goal, Outcome],
+    shelf: Shelf,
+    top: int,
+    budget_of: Callable[[Deployment], Budget] = tightest,
+) -> dict[str, object]:
     """One question: how many layouts were searched, the best by each goal, and what is refused.
 
-    `ranked` holds numbers of `rows` by goal. Refusals are those of the first goal.
+    `ranked` holds numbers of `rows` by goal. Refusals are those of the first goal. `budget_of` is
+    `tightest`, or remembers what that says.
 
     >>> from vllm_parallel.catalog import load_gpu, load_model
     >>> from vllm_parallel.cluster import Cluster
@@ -136,7 +153,7 @@ def cell(outcomes: Mapping[Goal, Outcome], shelf: Shelf, top: int) -> dict[str, 
         for found in outcome.found[:top]:
             name = str(found.layout)
             if name not in rows:
-                rows[name] = row_of(found, shelf)
+                rows[name] = row_of(found, shelf, budget_of(found.deployment))
         numbers = {name: number for number, name in enumerate(rows)}
         ranked[goal.value] = [numbers[str(found.layout)] for found in outcome.found[:top]]
     first = next(iter(outcomes.values()))
@@ -164,13 +181,13 @@ def refused_rows(refused: Sequence[Refused], shelf: Shelf) -> list[RefusedRow]:
     ]
 
 
-def row_of(found: Found, shelf: Shelf) -> Row:
-    """A layout as it is shown."""
+def row_of(found: Found, shelf: Shelf, budget: Budget) -> Row:
+    """A layout as it is shown, with the budget of its tightest rank."""
     deployment, pool, figures = found.deployment, found.capacity.pool, found.figures
     gpu = deployment.cluster.gpu
     if gpu is None:
         raise ValueError("without a GPU there is no memory to show")
-    bar = MemoryBar.of(_tightest(deployment, gpu), gpu, str(found.layout))
+    bar = MemoryBar.of(budget, gpu, str(found.layout))
     ends = (bar.overhead.least, bar.overhead.most)
     return Row(
         layout=shelf.layout(deployment),
@@ -187,11 +204,6 @@ def row_of(found: Found, shelf: Shelf) -> Row:
         throughput=None if figures is None else whole(round(found.tokens_per_second_per_gpu)),
         step=None if figures is None or figures.step is None else _step(figures.step),
     )
-
-
-def _tightest(deployment: Deployment, gpu: Gpu) -> Budget:
-    """The budget of the rank that has least left, which sets the pool."""
-    return min(budgets_on(deployment, gpu), key=lambda budget: budget.available_kv_bytes)
 
 
 def _step(price: StepPrice) -> tuple[str, ...]:

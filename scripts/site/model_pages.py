@@ -1,0 +1,121 @@
+"""MkDocs hook: a page for every model of the catalog, and beside it the grid of its answers.
+
+Pages are made from `model_page.md`; processes beside the build fill in their sections, and write
+the grids that `grid.py` describes. They go into the built site, not into `docs/`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+if TYPE_CHECKING:
+    from model_store import Store
+
+FOLDER = "models/"
+INDEX = f"{FOLDER}index.md"
+DRAWER = ' for="__toc"'
+TEMPLATE = Path(__file__).with_name("model_page.md")
+FIRST = 50  # before the hooks that look at a page's content
+
+_SECTION = re.compile(r"<!-- section: (?P<name>[a-z]+) -->")
+
+
+class _Build:
+    """The build under way."""
+
+    store: Store | None = None
+
+
+def on_pre_build(config: MkDocsConfig) -> None:
+    """Let others work on the models while the pages are built."""
+    _close()
+    if (Path(config.docs_dir) / INDEX).is_file():
+        # The package and its neighbours are loaded anew for every build.
+        store = importlib.import_module("model_store")
+        names = store.all_names()
+        _Build.store = store.Store.filling(names, os.cpu_count() or 1)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page for each model; they and their index come last, when they are written."""
+    index = files.get_file_from_path(INDEX)
+    if _Build.store is None or index is None:
+        return files
+    files.remove(index)
+    text = TEMPLATE.read_text("utf-8")
+    titles = importlib.import_module("model_store").titles()
+    for name, title in titles.items():
+        content = text.replace("NAME", title)
+        files.append(File.generated(config, f"{FOLDER}{name}.md", content=content))
+    files.append(index)
+    return files
+
+
+@event_priority(FIRST)
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Fill in the sections."""
+    if _Build.store is None or not page.file.src_uri.startswith(FOLDER):
+        return html
+    shown = dict(_shared() if page.file.src_uri == INDEX else _sections(page))
+    return _SECTION.sub(lambda match: str(shown[match["name"]]), html)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Drop the label of a drawer that the theme makes for pages in the menu only."""
+    mine = page.file.src_uri.startswith(FOLDER) and page.file.src_uri != INDEX
+    return output.replace(DRAWER, "") if mine else output
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Put grids and pictures beside the pages."""
+    if _Build.store is None:
+        return
+    root = Path(_Build.store.folder.name)
+    for path in _Build.store.finish():
+        if not path.name.endswith(".sections.json"):
+            target = Path(config.site_dir) / "models" / path.relative_to(root)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    _close()
+
+
+def on_build_error(error: Exception) -> None:
+    """Leave nothing running."""
+    _close()
+
+
+def _sections(page: Page) -> Iterator[tuple[str, object]]:
+    name = Path(page.file.src_uri).stem
+    yield from _store().sheet(name).items()
+    yield "errors", importlib.import_module("model_errors").errors(name)
+
+
+def _shared() -> Iterator[tuple[str, object]]:
+    """What the index shows, of every model."""
+    names = importlib.import_module("model_store").all_names()
+    rows = [_store().sheet(name)["row"] for name in names]
+    yield "models", importlib.import_module("model_index").table(rows)
+
+
+def _store() -> Store:
+    if _Build.store is None:
+        raise PluginError("models are shown, and nobody has worked them out")
+    return _Build.store
+
+
+def _close() -> None:
+    if _Build.store is not None:
+        _Build.store.close()
+        _Build.store = None

@@ -1,0 +1,109 @@
+"""The processes that write what the site shows of models, and what they wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from vllm_parallel.catalog import hub_names, load_model, model_names
+
+SCRIPT: Final = Path(__file__).with_name("model_sheets.py")
+PAUSE: Final = 0.05
+Sheet = Mapping[str, object]
+
+
+@dataclass(slots=True)
+class Store:
+    """The folder that is written to, and who writes."""
+
+    folder: tempfile.TemporaryDirectory[str]
+    writers: list[subprocess.Popen[bytes]]
+    _sheets: dict[str, Sheet] = field(default_factory=dict)
+
+    @classmethod
+    def filling(cls, names: Sequence[str], count: int) -> Store:
+        """Begin to write, with so many processes beside this one."""
+        folder = tempfile.TemporaryDirectory(prefix="models-")
+        writers = [
+            subprocess.Popen(
+                [sys.executable, str(SCRIPT), folder.name, *share], env={**os.environ, **PATHS}
+            )
+            for share in shares(names, count)
+        ]
+        return cls(folder=folder, writers=writers)
+
+    def sheet(self, name: str) -> Sheet:
+        """What is shown of a model, once it is written.
+
+        Raises:
+            RuntimeError: a writer has failed.
+        """
+        if name not in self._sheets:
+            path = Path(self.folder.name) / f"{name}.sections.json"
+            while not path.exists():
+                self._refuse_failure(path)
+                time.sleep(PAUSE)
+            self._sheets[name] = json.loads(path.read_text("utf-8"))
+        return self._sheets[name]
+
+    def finish(self) -> Iterator[Path]:
+        """Wait for the writers; every grid and picture.
+
+        Raises:
+            RuntimeError: a writer has failed.
+        """
+        for writer in self.writers:
+            if writer.wait():
+                raise RuntimeError(f"{SCRIPT.name} ended with {writer.returncode}")
+        folder = Path(self.folder.name)
+        yield from sorted(one for one in folder.rglob("*") if one.suffix in (".json", ".svg"))
+
+    def close(self) -> None:
+        """End the writers and remove what they wrote."""
+        for writer in self.writers:
+            if writer.poll() is None:
+                writer.terminate()
+            writer.wait()
+        self.folder.cleanup()
+
+    def _refuse_failure(self, path: Path) -> None:
+        codes = [writer.poll() for writer in self.writers]
+        if any(codes) or (None not in codes and not path.exists()):
+            raise RuntimeError(f"{SCRIPT.name} has not written {path.name}: {codes}")
+
+
+def shares(names: Sequence[str], count: int) -> list[list[str]]:
+    """The models dealt to processes, those that take longest first.
+
+    >>> shares(["llama-3.1-8b", "gpt-oss-20b", "deepseek-r1"], 2)
+    [['deepseek-r1', 'llama-3.1-8b'], ['gpt-oss-20b']]
+    """
+    models = {name: load_model(name) for name in names}
+    order = sorted(names, key=lambda name: (not models[name].is_latent, not models[name].is_moe))
+    return [order[number::count] for number in range(count)]
+
+
+def all_names() -> list[str]:
+    """Every model of the catalog."""
+    return model_names()
+
+
+def titles() -> dict[str, str]:
+    """What every model of the catalog is called: by its name on the hub, without who put it there.
+
+    >>> titles()["llama-3.1-70b"]
+    'Llama-3.1-70B'
+    """
+    first = {name: next(iter(hub_names().get(name, ())), name) for name in model_names()}
+    return {name: word.rpartition("/")[2] for name, word in first.items()}
+
+
+PATHS: Final = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "0"}

@@ -1,0 +1,249 @@
+"""A model on GPUs, as the tables of its page: where it fits, what to try, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from grid import COUNTS, PER_NODE
+from gridded import Answers, Outcomes, Subject
+from model_widths import Said, card
+from vllm_parallel.catalog import gpu_names, load_gpu
+from vllm_parallel.errors import CatalogError
+from vllm_parallel.ledger import Budget
+from vllm_parallel.outcome import Found, Goal, Refused
+from vllm_parallel.provenance import Provenance
+from vllm_parallel.render.html import Cell, computed, table
+from vllm_parallel.render.numbers import counted, gib, whole
+from vllm_parallel.search import SteadyDecode
+from vllm_parallel.units import GIB
+
+REFERENCES: Final = ("h100-80gb", "h200", "b300")  # the first that holds it is shown at length
+RATED: Final = "h200"
+ASSUMED: Final = Provenance.ASSUMED
+FIRST_BY: Final = {
+    Goal.TPOT: "TPOT",
+    Goal.THROUGHPUT: "throughput",
+    Goal.LONGEST_REQUEST: "longest request",
+    Goal.CAPACITY: "capacity",
+}
+BOUND_BY: Final = {
+    "weights": "most of a step reads weights",
+    "kv": "most of a step reads the cache",
+    "compute": "most of a step is arithmetic",
+    "collectives": "most of a step is exchange",
+    "overhead": "most of a step is the host and kernels' starts",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnGpus:
+    """A model's answers, and how its page reads them."""
+
+    subject: Subject
+    answers: Answers
+
+    def outcomes(self, gpu: str, gpus: int) -> Outcomes | None:
+        """A cell, None where it cannot be sized."""
+        found = self.answers[gpu][gpus]
+        return None if isinstance(found, CatalogError) else found
+
+    def found(self, gpu: str, gpus: int) -> tuple[Found, ...]:
+        """The layouts of a cell, by capacity."""
+        outcomes = self.outcomes(gpu, gpus)
+        return () if outcomes is None else outcomes[Goal.CAPACITY].found
+
+    def fewest(self, gpu: str) -> int | None:
+        """The least of `COUNTS` on which a layout starts."""
+        return next((gpus for gpus in COUNTS if self.found(gpu, gpus)), None)
+
+    @property
+    def reference(self) -> str:
+        """The GPU whose layouts are shown at length.
+
+        Raises:
+            ValueError: none holds the model.
+        """
+        fitting = (gpu for gpu in REFERENCES if self.fewest(gpu) is not None)
+        found = next(fitting, None)
+        if found is None:
+            raise ValueError(f"{self.subject.name} fits none of {REFERENCES}")
+        return found
+
+    def firsts(self, gpu: str, gpus: int) -> dict[str, tuple[Found, list[Goal]]]:
+        """The first layout by each goal, and the goals that it is first by."""
+        firsts: dict[str, tuple[Found, list[Goal]]] = {}
+        for goal, outcome in (self.outcomes(gpu, gpus) or {}).items():
+            for one in outcome.found[:1]:
+                firsts.setdefault(str(one.layout), (one, []))[1].append(goal)
+        return firsts
+
+
+def fits(on: OnGpus) -> str:
+    """KV tokens of the service on every GPU and count, under the layout that holds most."""
+    rows = []
+    for name in gpu_names():
+        gpu = load_gpu(name)
+        budget = round(gpu.runtime_memory_bytes * on.subject.settings.gpu_memory_utilization)
+        cells = [_tokens(on, name, gpus) for gpus in COUNTS]
+        rows.append([Cell(gpu.label), computed(f"{budget / GIB:.1f}"), *cells])
+    head = ("GPU", "budget, GiB", *(f"{gpus} ×" for gpus in COUNTS))
+    caption = (
+        f"KV tokens of the whole service on so many GPUs, {PER_NODE} a node, under the layout that "
+        "holds most; no: vLLM refuses every layout. Computed; tokens rest on an assumed overhead."
+    )
+    return table(head, rows, caption=caption)
+
+
+def _tokens(on: OnGpus, gpu: str, gpus: int) -> Cell:
+    if on.outcomes(gpu, gpus) is None:
+        return computed("not modelled")
+    found = on.found(gpu, gpus)
+    return Cell(short(found[0].capacity.tokens), ASSUMED) if found else computed("no")
+
+
+def short(tokens: int) -> str:
+    """Tokens in thousands or millions, three digits.
+
+    >>> short(2_812_576), short(98_432), short(1_040)
+    ('2.81 M', '98.4 k', '1.04 k')
+    """
+    for unit, letter in ((10**6, "M"), (10**3, "k")):
+        if tokens >= unit:
+            number = tokens / unit
+            return f"{number:.{max(0, 3 - len(str(int(number))))}f} {letter}"
+    return str(tokens)
+
+
+def worth(on: OnGpus) -> str:
+    """On the reference GPU the first layout by each goal, at every count, and why."""
+    gpu = on.reference
+    firsts = [pair for gpus in COUNTS for pair in on.firsts(gpu, gpus).values()]
+    rows = [_worth(on, one, goals) for one, goals in firsts]
+    caption = (
+        f"{load_gpu(gpu).label}, --max-model-len {whole(on.subject.length)}, else vLLM's defaults. "
+        f"KV tokens are of each pool. {_load(on.subject.load_on(gpu))} Computed; tokens rest on an "
+        "assumed overhead."
+    )
+    head = ("GPUs", "layout", "TPOT", "tokens/s a GPU", "KV tokens", "first by, and why")
+    return table(head, rows, caption=caption)
+
+
+def _load(load: SteadyDecode | None) -> str:
+    if load is None:
+        return "The catalog has no rates of this GPU, so no time is computed."
+    requests = counted(load.concurrency, "request")
+    return f"Times are of {requests} of {whole(load.context)} tokens that decode."
+
+
+def _worth(on: OnGpus, one: Found, goals: Sequence[Goal]) -> list[Cell]:
+    figures = one.figures
+    tpot = f"{figures.tpot_seconds * 1e3:.1f} ms" if figures else "no rates"
+    flow = whole(round(one.tokens_per_second_per_gpu)) if figures else "no rates"
+    return [
+        Cell(str(one.layout.ranks)),
+        Cell(str(one.layout)),
+        computed(tpot) if figures else Cell(tpot),
+        computed(flow) if figures else Cell(flow),
+        Cell(pools(one), ASSUMED),
+        Cell("; ".join(_reasons(on, one, goals)) + "."),
+    ]
+
+
+def _reasons(on: OnGpus, one: Found, goals: Sequence[Goal]) -> Iterator[str]:
+    """Why it is first, in figures of its own."""
+    budget, figures = on.subject.judge.budget(one.deployment), one.figures
+    if Goal.TPOT in goals and figures and figures.step:
+        weights = gib(budget.ledger.terms[0].bytes, 1)
+        yield f"TPOT: {BOUND_BY[figures.step.bound_by]}; weights are {weights} a rank"
+    if Goal.THROUGHPUT in goals and figures:
+        yield f"throughput: {figures.running} of {figures.asked} requests decode at once"
+    if Goal.LONGEST_REQUEST in goals:
+        yield f"longest request: {whole(one.longest_request)} tokens in a pool"
+    if Goal.CAPACITY in goals:
+        yield f"capacity: {_left(budget)} of a GPU are left for KV"
+
+
+def pools(found: Found) -> str:
+    """Tokens of each pool, and how many pools there are where there are several."""
+    engines, tokens = found.capacity.engines, whole(found.capacity.pool.tokens)
+    return tokens if engines == 1 else f"{engines} × {tokens}"
+
+
+def _left(budget: Budget) -> str:
+    return gib(max(0, budget.available_kv_bytes), 1)
+
+
+def elsewhere(on: OnGpus) -> str:
+    """The first layout by each goal on the other GPUs."""
+    rows = []
+    for gpu in gpu_names():
+        if gpu == on.reference:
+            continue
+        for gpus in COUNTS:
+            outcomes = on.outcomes(gpu, gpus)
+            if outcomes is None or not on.found(gpu, gpus):
+                continue
+            cells = [
+                Cell(str(outcomes[goal].found[0].layout) if goal in outcomes else "no rates")
+                for goal in Goal
+            ]
+            rows.append([Cell(load_gpu(gpu).label), computed(str(gpus)), *cells])
+    head = ("GPU", "GPUs", *(FIRST_BY[goal] for goal in Goal))
+    caption = "The first layout by each goal wherever one starts. Computed."
+    return table(head, rows, caption=caption)
+
+
+def shown_firsts(on: OnGpus) -> list[tuple[Found, list[Goal]]]:
+    """The layouts whose commands are shown: on the fewest GPUs, on a node, on two."""
+    gpu = on.reference
+    counts = sorted({on.fewest(gpu) or PER_NODE, PER_NODE, 2 * PER_NODE})
+    found = [pair for gpus in counts for pair in on.firsts(gpu, gpus).values()]
+    return list({str(one.layout): (one, goals) for one, goals in found}.values())
+
+
+def refused(on: OnGpus) -> str:
+    """Each rule that refuses a layout on the reference GPU, with its first example."""
+    counts: dict[str, int] = {}
+    first: dict[str, tuple[Refused, int]] = {}
+    for gpus in COUNTS:
+        outcomes = on.outcomes(on.reference, gpus) or {}
+        for row in outcomes[Goal.CAPACITY].refused if outcomes else ():
+            counts[row.rule] = counts.get(row.rule, 0) + row.count
+            first.setdefault(row.rule, (row, gpus))
+    cards = []
+    for rule, (row, gpus) in sorted(first.items(), key=lambda item: -counts[item[0]]):
+        more = f" on {counted(gpus, 'GPU')}; {counted(counts[rule], 'layout')} in all"
+        cards.append(card(Said(rule, row.message, row.fix), f"{row.example}{more}"))
+    return "".join(cards) or "<p>vLLM starts every layout that was tried.</p>"
+
+
+def times(on: OnGpus) -> str:
+    """The least TPOT on every GPU that has rates."""
+    firsts = [
+        one
+        for gpu in gpu_names()
+        for gpus in COUNTS
+        for one, goals in on.firsts(gpu, gpus).values()
+        if Goal.TPOT in goals
+    ]
+    if not firsts:
+        return "<p>No GPU whose rates are known holds it, so no time is predicted.</p>"
+    head = ("GPU", "GPUs", "layout", "at once", "TPOT", "tokens/s a GPU")
+    caption = f"The least TPOT. {_load(on.subject.load_on(RATED))} Computed, not measured."
+    return table(head, [_timed(one) for one in firsts], caption=caption)
+
+
+def _timed(one: Found) -> list[Cell]:
+    gpu, figures = one.deployment.cluster.gpu, one.figures
+    if gpu is None or figures is None:
+        raise ValueError(f"{one.layout} is not priced")
+    return [
+        Cell(gpu.label),
+        computed(str(one.layout.ranks)),
+        Cell(str(one.layout)),
+        computed(f"{figures.running} of {figures.asked}"),
+        computed(f"{figures.tpot_seconds * 1e3:.1f} ms"),
+        computed(whole(round(one.tokens_per_second_per_gpu))),
+    ]

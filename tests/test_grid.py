@@ -1,0 +1,115 @@
+"""What the site shows of models: remembered verdicts are those of the package, parts add up."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Final
+
+import pytest
+
+import model_index
+import model_parts
+from alike import Alike
+from grid import COUNTS, TOP
+from gridded import Subject, answers_of, cluster_of, grid_of
+from vllm_parallel import Deployment, Layout, Shard, Verdict, gpu_names, load_model, model_names
+from vllm_parallel.catalog.rates import rated_gpus
+from vllm_parallel.errors import VllmParallelError
+from vllm_parallel.outcome import Found, Goal
+from vllm_parallel.planned import Row
+from vllm_parallel.planned.rows import tightest
+from vllm_parallel.search import Search
+
+DRAWN: Final = 24  # models and counts, each on every GPU
+
+
+def said(verdict: Verdict) -> tuple[object, ...]:
+    capacity = verdict.capacity
+    pool = None if capacity is None else (capacity.engines, capacity.pool.num_blocks)
+    return verdict.refusal, pool, capacity and capacity.tokens
+
+
+def test_a_remembered_verdict_is_the_verdict() -> None:
+    """On GPUs in any order, so that each is answered from what another left behind."""
+    draw = random.Random(8)
+    judges = {name: Alike() for name in model_names()}
+    met = set()
+    for _ in range(DRAWN):
+        name, count = draw.choice(model_names()), draw.choice(COUNTS)
+        subject = Subject(name=name)
+        cluster = cluster_of("h200", count)
+        layouts = list(Search(model=subject.model, gpus=count, cluster=cluster).layouts())
+        layout = draw.choice(layouts)
+        for gpu in draw.sample(gpu_names(), len(gpu_names())):
+            deployment = Deployment(
+                model=subject.model,
+                layout=layout,
+                settings=subject.settings,
+                cluster=cluster_of(gpu, count),
+            )
+            try:
+                wanted = Verdict.of(deployment)
+            except VllmParallelError as error:
+                with pytest.raises(type(error), match=f"^{re.escape(str(error))}$"):
+                    judges[name](deployment)
+                continue
+            found = judges[name](deployment)
+            assert said(found) == said(wanted), (name, str(layout), gpu)
+            met.add(wanted.refusal and wanted.refusal.stage)
+            if found.capacity is None:
+                continue
+            one = Found(deployment=deployment, capacity=found.capacity)
+            assert judges[name].calls(one) == one.calls
+            budget = judges[name].budget(deployment)
+            assert budget.available_kv_bytes == tightest(deployment).available_kv_bytes
+    assert None in met
+    assert len(met) >= 3  # accepted, and refused at several stages
+
+
+def test_a_grid_names_what_it_holds() -> None:
+    subject = Subject(name="qwen3-0.6b")
+    grid = grid_of(subject, answers_of(subject))
+    assert list(grid["cells"]) == gpu_names()
+    used = set()
+    for gpu, row in grid["cells"].items():
+        assert list(row) == [str(count) for count in COUNTS]
+        goals = [goal.value for goal in Goal if gpu in rated_gpus() or not goal.needs_rates]
+        assert grid["gpus"][gpu]["goals"] == goals
+        for count, cell in row.items():
+            rows, ranked, refused = cell["rows"], cell["ranked"], cell["refused"]
+            assert isinstance(rows, list)
+            assert isinstance(ranked, dict)
+            assert isinstance(refused, list)
+            assert list(ranked) == goals
+            assert {at for order in ranked.values() for at in order} == set(range(len(rows)))
+            assert all(len(set(order)) == len(order) <= TOP for order in ranked.values())
+            for one in rows:
+                assert isinstance(one, Row)
+                assert grid["layouts"][one.layout]["gpus"] == int(count)
+                assert (one.tpot is None) == (gpu not in rated_gpus())
+                used.add(one.layout)
+            counts = sum(one.layouts for one in refused)
+            assert cell["searched"] == cell["found"] + counts
+    assert used == set(range(len(grid["layouts"])))
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_parts_add_up_to_the_weights(name: str) -> None:
+    model = load_model(name)
+    numbers, taken = model_parts.by_part(model)
+    weights = Shard.of(Deployment(model=model, layout=Layout()), 0).weight_bytes
+    assert sum(taken.values()) == weights
+    assert set(numbers) == set(taken)
+    assert ("routed experts" in taken) == (model.experts is not None)
+    assert (model_parts.TOWER in taken) == bool(model.towers)
+    assert ("mixers" in taken) == bool(model.mixers)
+    assert taken[model_parts.REST] < weights / 500, "a part without a name of its own"
+
+
+def test_every_model_has_a_family_and_a_name_to_download() -> None:
+    for name in model_names():
+        assert model_index.family(name) in model_index.FAMILIES.values()
+        assert Subject(name=name).hub, name
+    with pytest.raises(ValueError, match="is of no family"):
+        model_index.family("unheard-of-7b")

@@ -70,7 +70,7 @@ class Subject:
         if quantisation is not None:
             notes.append(f"Quantised as published: {quantisation.checkpoint}.")
         if self.model.towers:
-            notes.append("Multimodal: the towers are counted, their inputs are not.")
+            notes.append("Multimodal: its towers are counted, images in the load are not.")
         elif not TOWER_KEYS.isdisjoint(published(self.name)):
             notes.append("Multimodal, of which only the text part is counted.")
         return notes

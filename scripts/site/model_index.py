@@ -13,7 +13,12 @@ from vllm_parallel.render.numbers import gib, size, whole
 Row = Mapping[str, object]
 REQUEST: Final = 32_768  # tokens
 MORE: Final = 10**6  # behind all counts, where none starts
-SHOWN: Final = ("h100-80gb", "h200", "mi300x", "rtx-4090")  # the fewest of these that start
+SHOWN: Final = {  # the fewest of these that start
+    "h100-80gb": "H100 80GB",
+    "h200": "H200",
+    "mi300x": "MI300X",
+    "rtx-4090": "RTX 4090",
+}
 # The first that a name begins with. A family is who trained it, not the shape.
 FAMILIES: Final = {
     "deepseek": "DeepSeek",
@@ -81,8 +86,7 @@ def table(rows: Iterable[object]) -> str:
 
 
 def _head() -> Iterator[str]:
-    gpus = (load_gpu(gpu).label for gpu in SHOWN)
-    for title in (*BEFORE, *gpus, *BEHIND):
+    for title in (*BEFORE, *SHOWN.values(), *BEHIND):
         number = "" if title in TEXTS else ' class="num"'
         yield f'<th scope="col"{number}>{escape(title)}</th>'
 

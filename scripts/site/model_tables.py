@@ -65,11 +65,12 @@ class OnGpus:
         Raises:
             ValueError: none holds the model.
         """
-        fitting = (gpu for gpu in REFERENCES if self.fewest(gpu) is not None)
-        found = next(fitting, None)
-        if found is None:
-            raise ValueError(f"{self.subject.name} fits none of {REFERENCES}")
-        return found
+        fewest = {gpu: self.fewest(gpu) for gpu in REFERENCES}
+        for most in (PER_NODE, COUNTS[-1]):  # on one node, if any holds it so
+            for gpu, gpus in fewest.items():
+                if gpus is not None and gpus <= most:
+                    return gpu
+        raise ValueError(f"{self.subject.name} fits none of {REFERENCES}")
 
     def firsts(self, gpu: str, gpus: int) -> dict[str, tuple[Found, list[Goal]]]:
         """The first layout by each goal, and the goals that it is first by."""

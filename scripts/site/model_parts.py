@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from catalog_tables import attention_of, experts_of
+from catalog_tables import experts_of, shape_of
 from gridded import Subject
 from vllm_parallel.catalog import hub_names, load_model
 from vllm_parallel.deployment import Deployment
@@ -130,7 +130,7 @@ def glance(subject: Subject) -> str:
         ("on the hub", names),
         ("architecture", model.architecture),
         ("layers", str(model.layers)),
-        ("attention", attention_of(model)),
+        ("attention", shape_of(model)),
         ("experts", experts_of(model)),
         (f"KV of {whole(subject.length)} tokens", size(request)),
         ("longest request", f"{whole(model.context.max_model_len)} tokens"),

@@ -23,7 +23,7 @@ import model_dcp
 import model_parts
 import model_tables
 import model_widths
-from catalog_tables import attention_of, experts_of
+from catalog_tables import experts_of, shape_of
 from grid import Grid
 from gridded import Answers, Subject, answers_of, cluster_of, grid_of, picture_of
 from model_tables import FIRST_BY, OnGpus
@@ -35,6 +35,7 @@ from vllm_parallel.render.shell import node_commands
 
 SECTIONS: Final = "sections"
 REQUEST: Final = 32_768  # tokens of the index's request
+IDENT: Final = "placement"  # one picture is shown at a time
 HIGHLIGHT: Final = ("pymdownx.superfences", "pymdownx.highlight")
 
 
@@ -132,7 +133,7 @@ def row(on: OnGpus) -> dict[str, object]:
         "weights": model_parts.weight_bytes(subject),
         "request": model_parts.request_bytes(model, length),
         "longest": model.context.max_model_len,
-        "attention": attention_of(model),
+        "attention": shape_of(model),
         "experts": experts_of(model),
         "fewest": {gpu: on.fewest(gpu) for gpu in gpu_names()},
     }
@@ -148,7 +149,7 @@ def _draw(folder: Path, subject: Subject, answers: Answers, grid: Grid) -> None:
             continue
         cluster = cluster_of(gpu_names()[0], layout.ranks)
         placement = Placement(layout=layout, cluster=cluster, moe=moe)
-        (folder / name).write_text(diagram(placement, Path(name).stem), encoding="utf-8")
+        (folder / name).write_text(diagram(placement, IDENT), encoding="utf-8")
 
 
 def _layouts(answers: Answers) -> set[Layout]:

@@ -200,6 +200,8 @@ def refusal_of(command: Command, marks: Marks) -> Refusal | None:
     terms: dict[str, object] = {"as_bf16": True}
     if marks.model is not None:
         terms["model"] = marks.model
+    if marks.gpu is not None:
+        terms["gpu"] = marks.gpu
     review = Review.of(command, terms)
     if review.passes or review.reading.faults:
         return None

@@ -102,7 +102,7 @@ def commands(on: OnGpus) -> str:
     word = on.subject.hub or '"$MODEL"'
     markdown = Markdown(extensions=list(HIGHLIGHT))
     gpu = load_gpu(on.reference).label
-    parts = []
+    parts = [f'<div data-gpu="{on.reference}">']
     for found, goals in model_tables.shown_firsts(on):
         ranks = found.layout.ranks
         by = ", ".join(FIRST_BY[goal] for goal in goals)
@@ -113,7 +113,7 @@ def commands(on: OnGpus) -> str:
             if len(texts) > 1:
                 parts.append(f"<p>On node {number}:</p>")
             parts.append(markdown.reset().convert(f"```bash\n{text}\n```"))
-    return "".join(parts)
+    return "".join([*parts, "</div>"])
 
 
 def row(on: OnGpus) -> dict[str, object]:

@@ -42,9 +42,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """What an author says of a block: the model it is for, the rule that refuses it."""
+    """What an author says of a block: the model and GPU it is for, the rule that refuses it."""
 
     model: str | None = None
+    gpu: str | None = None  # without one only what holds on every GPU is judged, as on Hopper
     refused: str | None = None
 
 
@@ -159,6 +160,7 @@ def blocks_of(element: Element, around: Block) -> Iterator[Block]:
         text="",
         marks=Marks(
             model=element.attributes.get("data-model", around.marks.model),
+            gpu=element.attributes.get("data-gpu", around.marks.gpu),
             refused=element.attributes.get("data-refused", around.marks.refused),
         ),
         shell=around.shell or "language-bash" in element.classes,

@@ -197,7 +197,8 @@ def refusal_of(command: Command, marks: Marks) -> Refusal | None:
     """Why vLLM refuses a launch, None if it does not or if the command starts no engine."""
     if command.program == OURS:
         return None
-    terms: dict[str, object] = {"as_bf16": True}
+    # Rules do not go by quantisation, of which not every kind is modelled; memory does.
+    terms: dict[str, object] = {} if marks.gpu else {"as_bf16": True}
     if marks.model is not None:
         terms["model"] = marks.model
     if marks.gpu is not None:

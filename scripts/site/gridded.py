@@ -19,14 +19,13 @@ from vllm_parallel.errors import CatalogError
 from vllm_parallel.layouts import CONCURRENCY, CONTEXT
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.outcome import Found, Goal, Outcome, Refused, ranked
-from vllm_parallel.planned.rows import STEP_PARTS, RefusedRow, Row, Shelf, cell
+from vllm_parallel.planned.rows import OWN_WORD, STEP_PARTS, RefusedRow, Row, Shelf, cell
 from vllm_parallel.search import Search, SteadyDecode, appraised
 from vllm_parallel.settings import Settings
 from vllm_parallel.units import ceil_div
 
 PICTURES: Final = "placements"
 TOWER_KEYS: Final = frozenset({"text_config", "vision_config", "audio_config"})
-OWN_WORD: Final = '"$MODEL"'
 Outcomes = dict[Goal, Outcome]
 
 

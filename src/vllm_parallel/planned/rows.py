@@ -181,13 +181,13 @@ def refused_rows(refused: Sequence[Refused], shelf: Shelf) -> list[RefusedRow]:
     ]
 
 
-def row_of(found: Found, shelf: Shelf, budget: Budget) -> Row:
-    """A layout as it is shown, with the budget of its tightest rank."""
+def row_of(found: Found, shelf: Shelf, budget: Budget | None = None) -> Row:
+    """A layout as it is shown; the budget of its tightest rank may be known already."""
     deployment, pool, figures = found.deployment, found.capacity.pool, found.figures
     gpu = deployment.cluster.gpu
     if gpu is None:
         raise ValueError("without a GPU there is no memory to show")
-    bar = MemoryBar.of(budget, gpu, str(found.layout))
+    bar = MemoryBar.of(budget or tightest(deployment), gpu, str(found.layout))
     ends = (bar.overhead.least, bar.overhead.most)
     return Row(
         layout=shelf.layout(deployment),

@@ -54,12 +54,26 @@ def sweep(folder: Path) -> None:
         written(folder, f"start{start}/summary.csv", "a,b\n")
 
 
+def unnamed_sweep(folder: Path) -> None:
+    """One whose layouts have no names: their parameters are in the folders."""
+    for inner in ("SERVE--tp=2-BENCH--max_concurrency=4", "SERVE--tp=4"):
+        for number in (0, 1):
+            written(folder, f"{inner}/run={number}.json", result(layout=GONE, run_number=GONE))
+
+
+def unserved_sweep(folder: Path) -> None:
+    """One of a single layout, which has no name anywhere."""
+    for number in (0, 1, 2, 3):
+        fields = result(layout=GONE, run_number=GONE)
+        written(folder, f"BENCH--max_concurrency=4/run={number}.json", fields)
+
+
 def lines(text: str) -> Iterator[str]:
     """The table of a report: what is indented."""
     return (line for line in text.splitlines() if line.startswith("  "))
 
 
-@pytest.mark.parametrize("make", [guide_run, odd_rows, sweep])
+@pytest.mark.parametrize("make", [guide_run, odd_rows, sweep, unnamed_sweep, unserved_sweep])
 def test_the_same_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str], make: object) -> None:
     assert callable(make)
     make(tmp_path)

@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 
 HEAD = "layout,conc,trial,GPUs,ok/fail,TTFT p50,TTFT p99,TPOT p50,TPOT p99,tok/s,tok/s/GPU"
-NAME = re.compile(r"(.+)-c\d+(?:-r(\d+))?|.*")  # tp8-c64-r2: layout, concurrency, trial
+# Layout and trial of results/tp8-c64-r2, or of a sweep's SERVE--tp8-BENCH--x=64/run=0:
+NAME = r"(?:SERVE--|.*/)?([^/]+?)??(?:-?BENCH--[^/]*)?(?:-c\d+(?:-r(?=\d)|$)|/run=)(\d+)?|.*"
 
 
 def row(path: Path, result: dict) -> list[str]:
     """The cells of one result; a dash where it does not say."""
-    label, named = NAME.fullmatch(path.stem).groups()
+    label, named = re.fullmatch(NAME, f"{path.absolute().parent.name}/{path.stem}").groups()
     trial = result.get("trial", result.get("run_number", named))
     done, failed, gpus = result["completed"], result.get("failed", "–"), result.get("gpus")
     total, width = result.get("output_throughput"), result.get("max_concurrency")
@@ -31,9 +32,8 @@ def main(folder: str) -> None:
     rows.sort(key=lambda cells: (cells[0].rstrip("*"), *(cell.rjust(9) for cell in cells[1:3])))
     table = [HEAD.split(","), *rows]
     wide = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for cells in table:
-        rest = [cell.rjust(width) for cell, width in zip(cells, wide, strict=True)][1:]
-        print("  " + "  ".join([cells[0].ljust(wide[0]), *rest]))
+    for first, *rest in table:
+        print("  ".join(["", first.ljust(wide[0]), *map(str.rjust, rest, wide[1:])]))
 
 
 main(sys.argv[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from typing import Final
@@ -13,7 +13,7 @@ from evidence import Case, Evidence, Found, cases
 from speed_tables import all_speeds
 from speeds import FOLDER, Speed, counting
 from vllm_parallel.provenance import Provenance
-from vllm_parallel.render.html import Cell, computed
+from vllm_parallel.render.html import Cell, computed, grouped
 from vllm_parallel.render.markdown import table as markdown
 from vllm_parallel.render.numbers import counted
 
@@ -40,7 +40,7 @@ def memory() -> str:
     blocks = [(_about(case), [_row(figure) for figure in case.figures]) for case in cases()]
     head = ("figure", "published", "computed", "")
     caption = "Figures as they were published, and what the kernel says of the same deployment."
-    return grouped(head, blocks, caption)
+    return grouped(head, blocks, caption=caption)
 
 
 def _about(case: Case) -> str:
@@ -66,7 +66,7 @@ def times() -> str:
         blocks.setdefault(_of_what(row, speed), []).append(_time(row, speed))
     head = ("point", "load", "TPOT, ms", "computed", "error")
     caption = "Loads: tokens in and out, at a concurrency or a rate. TPOT as published."
-    return grouped(head, list(blocks.items()), caption)
+    return grouped(head, list(blocks.items()), caption=caption)
 
 
 def _of_what(row: Json, speed: Speed | None) -> str:
@@ -105,27 +105,6 @@ def _time(row: Json, speed: Speed | None) -> list[Cell]:
         return [*found, Cell(""), Cell("")]
     error = f"{speed.error:+.1%}".replace("-", "−")
     return [*found, computed(f"{speed.seconds * 1e3:.2f}"), computed(error)]
-
-
-def grouped(
-    head: Sequence[str], blocks: Sequence[tuple[str, list[list[Cell]]]], caption: str
-) -> str:
-    """A table in blocks, each under its own line."""
-    lines = []
-    for about, rows in blocks:
-        lines.append(f'<tr class="group"><td colspan="{len(head)}">{about}</td></tr>')
-        lines += [f"<tr>{''.join(cell.html() for cell in row)}</tr>" for row in rows]
-    numbers = {
-        n for _, rows in blocks for row in rows for n, cell in enumerate(row) if cell.provenance
-    }
-    names = "".join(
-        f'<th class="num">{escape(name)}</th>' if n in numbers else f"<th>{escape(name)}</th>"
-        for n, name in enumerate(head)
-    )
-    return (
-        f'<table class="figures"><caption>{escape(caption)}</caption>'
-        f"<thead><tr>{names}</tr></thead><tbody>\n" + "\n".join(lines) + "\n</tbody></table>"
-    )
 
 
 def link(text: str, address: str | None, ident: str) -> str:

@@ -24,15 +24,16 @@ class Cell:
     anchor: str = ""
     href: str = ""
 
-    def html(self, tag: str = "td") -> str:
-        """The cell as markup."""
+    def html(self, tag: str = "td", *, aligned: bool = False) -> str:
+        """The cell as markup; text that is `aligned` stands in a column of figures."""
         if self.anchor:
             name = escape(self.anchor)
             return f'<{tag} id="{name}"><a href="#{name}">{escape(self.text)}</a></{tag}>'
         if self.href:
             return f'<{tag}><a href="{escape(self.href)}">{escape(self.text)}</a></{tag}>'
         if self.provenance is None:
-            return f"<{tag}>{escape(self.text)}</{tag}>"
+            mark = ' class="num"' if aligned else ""
+            return f"<{tag}{mark}>{escape(self.text)}</{tag}>"
         return f'<{tag} class="num {self.provenance}">{escape(self.text)}</{tag}>'
 
 
@@ -53,16 +54,43 @@ def table(
     </tbody></table>
     """
     body = list(rows)
-    figures = [any(row[n].provenance for row in body) for n in range(len(head))]
-    names = "".join(
-        f"<th{' class=' + chr(34) + 'num' + chr(34) if figure else ''}>{escape(name)}</th>"
-        for name, figure in zip(head, figures, strict=True)
-    )
+    figures = _figures(body, len(head))
+    lines = [
+        _row(cells, figures, ' class="total"' if number in totals else "")
+        for number, cells in enumerate(body)
+    ]
+    return _framed(_head(head, figures), lines, caption)
+
+
+def grouped(
+    head: Sequence[str], blocks: Sequence[tuple[str, Sequence[Sequence[Cell]]]], *, caption: str
+) -> str:
+    """A table in blocks, each under a line of its own, which is markup."""
+    figures = _figures([row for _, rows in blocks for row in rows], len(head))
     lines = []
-    for number, row in enumerate(body):
-        mark = ' class="total"' if number in totals else ""
-        lines.append(f"<tr{mark}>{''.join(cell.html() for cell in row)}</tr>")
+    for about, rows in blocks:
+        lines.append(f'<tr class="group"><td colspan="{len(head)}">{about}</td></tr>')
+        lines += [_row(cells, figures) for cells in rows]
+    return _framed(_head(head, figures), lines, caption)
+
+
+def _figures(rows: Sequence[Sequence[Cell]], width: int) -> list[bool]:
+    """Which columns hold figures."""
+    return [any(row[n].provenance for row in rows) for n in range(width)]
+
+
+def _head(names: Sequence[str], figures: Sequence[bool]) -> str:
+    columns = zip(names, figures, strict=True)
+    return "".join(Cell(name).html("th", aligned=figure) for name, figure in columns)
+
+
+def _row(cells: Sequence[Cell], figures: Sequence[bool], mark: str = "") -> str:
+    columns = zip(cells, figures, strict=True)
+    return f"<tr{mark}>{''.join(cell.html(aligned=figure) for cell, figure in columns)}</tr>"
+
+
+def _framed(head: str, lines: Sequence[str], caption: str) -> str:
     return (
         f'<table class="figures"><caption>{escape(caption)}</caption>'
-        f"<thead><tr>{names}</tr></thead><tbody>\n" + "\n".join(lines) + "\n</tbody></table>"
+        f"<thead><tr>{head}</tr></thead><tbody>\n" + "\n".join(lines) + "\n</tbody></table>"
     )

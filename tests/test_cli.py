@@ -52,6 +52,18 @@ def batch(monkeypatch: pytest.MonkeyPatch, capsys: Streams, text: bytes) -> tupl
 # plan.
 
 
+def test_a_given_budget_is_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+    """The report shows the one that the pool is made of, not that of the GPU."""
+    for flag in ("--available-kv-bytes", "--kv-cache-memory-bytes"):
+        words = ["plan", LLAMA, "--gpu", "h100-80gb", "--max-model-len", "8192", "-tp", "8"]
+        assert cli.main([*words, flag, str(9 * 2**30)]) == 0
+        out = capsys.readouterr().out
+        assert [line.split() for line in out.splitlines() if "left for KV" in line] == [
+            ["left", "for", "KV", "9.00", "GiB", "given"]
+        ]
+        assert "may use" not in out
+
+
 @pytest.mark.parametrize(
     "words, code, stage",
     [
@@ -348,7 +360,7 @@ def test_batch(monkeypatch: pytest.MonkeyPatch, capsys: Streams) -> None:
         (good + b"nonsense\n" + good, 1, [1, None, 1]),
         (b'{"id": "\xff", "model": "llama-3.1-8b", "ask": []}\n', 0, ["\ufffd"]),
         (b"\xff\xfe\n" + good, 1, [None, 1]),
-        (b"\xef\xbb\xbf" + good, 1, [None]),
+        (b"\xef\xbb\xbf" + good, 0, [1]),  # as PowerShell writes it
         (b'{"id": "\\ud800", "model": "llama-3.1-8b", "ask": []}\r\n', 0, ["\ud800"]),
     ):
         found, rows = batch(monkeypatch, capsys, text)

@@ -99,13 +99,15 @@ def run_batch(_: argparse.Namespace) -> int:
 def run_plan(given: argparse.Namespace) -> int:
     """One deployment: a report for people, or the answer as JSON."""
     question = Question.of(question_of(given))
-    verdict = Verdict.of(question.deployment, question.available_kv_bytes)
+    budget = question.available_kv_bytes
+    verdict = Verdict.of(question.deployment, budget)
     if given.json:
         sys.stdout.write(json.dumps({"id": None} | parts(question, verdict)) + "\n")
     else:
         from vllm_parallel.render.report import report  # noqa: PLC0415  # only people pay for it
 
-        sys.stdout.write(report(question.deployment, verdict, _model_word(given.model)) + "\n")
+        word = _model_word(given.model)
+        sys.stdout.write(report(question.deployment, verdict, word, budget) + "\n")
     return ACCEPTED if verdict.accepted else REFUSED
 
 

@@ -134,9 +134,10 @@ class Script:
         if review.question is not None and review.verdict is not None:
             from vllm_parallel.render.report import report  # noqa: PLC0415  # only people pay for it
 
-            deployment = review.question.deployment
+            asked = review.question
             word = '"$MODEL"' if review.reading.model is None else quoted(review.reading.model)
-            lines.append(report(deployment, review.verdict, word))
+            budget = asked.available_kv_bytes
+            lines.append(report(asked.deployment, review.verdict, word, budget))
         elif review.errors:
             lines += review.errors
         else:

@@ -54,6 +54,42 @@ class StageRoom:
         return self.pool.blocks_per_request * self.block_bytes
 
     @property
+    def cache_bytes(self) -> int:
+        """Bytes of all blocks."""
+        return self.pool.num_blocks * self.block_bytes
+
+    @property
+    def weight_bytes(self) -> int:
+        """Weights of the rank, which are loaded before."""
+        return stage_shards(self.pool.cache.deployment)[self.stage].loaded_weight_bytes
+
+    @property
+    def bursts(self) -> bool:
+        """Whether blocks that were asked for, and not counted from what is free, pass the GPU."""
+        deployment = self.pool.cache.deployment
+        settings, gpu = deployment.settings, deployment.cluster.gpu
+        asked = settings.kv_cache_memory_bytes, settings.num_gpu_blocks_override
+        if gpu is None or asked == (None, None):
+            return False
+        return self.cache_bytes + self.weight_bytes > gpu.runtime_memory_bytes
+
+    @property
+    def cache_gib(self) -> str:
+        """The blocks as vLLM would print them."""
+        return str(round(self.cache_bytes / GIB, 2))
+
+    @property
+    def weight_gib(self) -> str:
+        """The weights as vLLM would print them."""
+        return str(round(self.weight_bytes / GIB, 2))
+
+    @property
+    def gpu_gib(self) -> str:
+        """What the GPU has in all."""
+        gpu = self.pool.cache.deployment.cluster.gpu
+        return "0" if gpu is None else str(round(gpu.runtime_memory_bytes / GIB, 2))
+
+    @property
     def room_gib(self) -> str:
         """The room as vLLM prints it."""
         return str(round(self.room_bytes / GIB, 2))
@@ -118,6 +154,18 @@ MEMORY_RULES: Final[tuple[Constraint[StageRoom], ...]] = (
         source=ADMISSION,
         known=Known.RAISED,
     ),
+    Constraint(
+        name="asked-cache-fits-the-gpu",
+        stage=Stage.MEMORY,
+        broken=lambda room: room.bursts,
+        says="CUDA runs out of memory: {room.cache_gib} GiB of KV cache are asked for beside "
+        "{room.weight_gib} GiB of weights, on a GPU of {room.gpu_gib} GiB.",
+        fix="lower --kv-cache-memory-bytes or --num-gpu-blocks-override, which vLLM takes as they "
+        "are; or drop them",
+        source="vllm/v1/worker/gpu_worker.py, Worker.determine_available_memory",
+        known=Known.READ,
+        bare=True,
+    ),
 )
 
 
@@ -160,16 +208,18 @@ class Verdict:
 
 
 def budgets(deployment: Deployment, available_kv_bytes: int | None) -> tuple[int, ...] | None:
-    """KV bytes of each stage, None if neither a budget nor a GPU is given.
-
-    `--kv-cache-memory-bytes` is such a budget.
-    """
-    given = deployment.settings.kv_cache_memory_bytes
-    available = available_kv_bytes if given is None else given
-    if available is not None:
-        return (available,) * deployment.layout.pp
+    """KV bytes of each stage, None if neither a budget nor a GPU is given."""
+    given = given_kv_bytes(deployment, available_kv_bytes)
+    if given is not None:
+        return (given,) * deployment.layout.pp
     gpu = deployment.cluster.gpu
     return None if gpu is None else available_on(deployment, gpu)
+
+
+def given_kv_bytes(deployment: Deployment, available_kv_bytes: int | None) -> int | None:
+    """The KV budget of every rank that is given: by `--kv-cache-memory-bytes`, or beside it."""
+    asked = deployment.settings.kv_cache_memory_bytes
+    return available_kv_bytes if asked is None else asked
 
 
 def refusal_of_memory(pool: Pool) -> Violation | None:

@@ -8,7 +8,10 @@ from typing import Final
 import pytest
 
 from tests.constraints.asked import Args, deployed
+from vllm_parallel.catalog import load_gpu
 from vllm_parallel.constraints import Stage
+from vllm_parallel.ledger import stage_shards
+from vllm_parallel.units import GIB
 from vllm_parallel.verdict import MEMORY_RULES, Verdict
 
 SEE: Final = "See https://docs.vllm.ai/en/latest/configuration/conserving_memory/ for more details."
@@ -91,8 +94,11 @@ ROOMS: Final = (
 )
 
 
+ASKED: Final = "asked-cache-fits-the-gpu"  # of a GPU: test_cache_that_is_asked_for
+
+
 def test_every_rule_has_a_row() -> None:
-    assert {room.rule for room in ROOMS} == {rule.name for rule in MEMORY_RULES}
+    assert {ASKED, *(room.rule for room in ROOMS)} == {rule.name for rule in MEMORY_RULES}
     assert {rule.stage for rule in MEMORY_RULES} == {Stage.MEMORY}
 
 
@@ -105,6 +111,31 @@ def test_room(room: Room) -> None:
     assert refused.stage is Stage.MEMORY
     assert Verdict.of(deployment, room.passes).accepted
     assert not Verdict.of(deployment, room.passes - 1).accepted
+
+
+@pytest.mark.parametrize("pp", [1, 2])
+@pytest.mark.parametrize("key", ["kv_cache_memory_bytes", "num_gpu_blocks_override"])
+def test_cache_that_is_asked_for(key: str, pp: int) -> None:
+    """What the GPU has beside the weights is the most that can be asked for, by either flag."""
+    args: Args = {"max_model_len": 8192, "pp": pp, "gpu": "h100-80gb"}
+    total = load_gpu("h100-80gb").runtime_memory_bytes
+    shards = stage_shards(deployed("llama-3.1-8b", args))
+    weights = max(shard.loaded_weight_bytes for shard in shards)
+    each = BLOCK // pp
+    most = (total - weights) // each
+    of_one = each if key == "kv_cache_memory_bytes" else 1
+    assert Verdict.of(deployed("llama-3.1-8b", args)).accepted
+    assert Verdict.of(deployed("llama-3.1-8b", {**args, key: most * of_one})).accepted
+    burst = {**args, key: (most + 1) * of_one}
+    assert Verdict.of(deployed("llama-3.1-8b", {**burst, "gpu": None}), total).accepted
+    refused = Verdict.of(deployed("llama-3.1-8b", burst)).refusal
+    assert refused is not None
+    size, held, gib = (round(n / GIB, 2) for n in ((most + 1) * each, weights, total))
+    assert refused.name == ASKED
+    beside = f"beside {held} GiB of weights, on a GPU of {gib} GiB."
+    assert refused.message == (
+        f"CUDA runs out of memory: {size} GiB of KV cache are asked for {beside}"
+    )
 
 
 LATE: Final = (

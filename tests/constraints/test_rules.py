@@ -76,7 +76,8 @@ def test_every_rule_says_how_it_is_known() -> None:
 
 # vLLM dies of an assert or of an accident without a sentence of its own, or of one too long.
 BARE: Final = {
-    "attention-backend", "dcp-without-windows", "expert-width-divides", "experts-unbuildable",
+    "asked-cache-fits-the-gpu", "attention-backend", "dcp-without-windows",
+    "expert-width-divides", "experts-unbuildable",
     "halved-groups", "kv-heads-divide-by-tp", "lora-without-split-tokens",
     "packed-experts-kernel", "packed-kernel", "own-tensors-divide-by-tp",
     "mixer-divides-by-tp", "mla-prefill-dimensions", "mlp-divides-by-tp", "pcp-attention-backend",

@@ -46,8 +46,8 @@ class Constraint(Generic[Subject]):
     """One row of the rule table, about a deployment or, for memory, about a stage's room.
 
     `says` and `fix` are format strings over the subject's `names` and, where numbers have to be
-    worked out, `options`. `says` is vLLM's sentence, or ours where vLLM dies of a bare assert
-    (`bare`). After a rule that `ends`, later rules cannot be asked.
+    worked out, `options`. `says` is vLLM's sentence, or ours where vLLM has none: a bare
+    assert, or CUDA (`bare`). After a rule that `ends`, later rules cannot be asked.
     """
 
     name: str

@@ -14,11 +14,15 @@ from vllm_parallel.render.numbers import counted, gib, ranks, times, to, whole
 from vllm_parallel.render.shell import launch_command
 from vllm_parallel.render.text import table
 from vllm_parallel.term import RELEASE, Span, Term
-from vllm_parallel.verdict import Verdict
+from vllm_parallel.verdict import Verdict, given_kv_bytes
 
 
-def report(deployment: Deployment, verdict: Verdict, model_word: str) -> str:
+def report(
+    deployment: Deployment, verdict: Verdict, model_word: str, available_kv_bytes: int | None = None
+) -> str:
     """The report of one deployment; `model_word` stands in its launch command.
+
+    `available_kv_bytes` is a KV budget that was given, in place of the GPU's.
 
     >>> from vllm_parallel.catalog import load_model
     >>> from vllm_parallel.layout import Layout
@@ -36,7 +40,7 @@ tensor parallel size (3).
     sections = [f"{head}\n{_verdict(verdict)}"]
     built = verdict.refusal is None or verdict.refusal.stage is Stage.MEMORY
     if built:
-        sections.append(_budget(deployment))
+        sections.append(_budget(deployment, available_kv_bytes))
     if verdict.capacity is not None:
         sections.append(_capacity(verdict.capacity))
     if built:
@@ -55,14 +59,16 @@ def _verdict(verdict: Verdict) -> str:
     )
 
 
-def _budget(deployment: Deployment) -> str:
-    """The ledger of the fullest rank of each stage, a column a stage."""
+def _budget(deployment: Deployment, available_kv_bytes: int | None) -> str:
+    """The ledger of the fullest rank of each stage, a column a stage.
+
+    Where the KV budget is given, what vLLM may use of a GPU plays no part.
+    """
     ledgers = [Ledger.of(shard) for shard in stage_shards(deployment)]
     head = [f"rank {ledger.shard.rank.number}" for ledger in ledgers]
     rows = [["", *head, ""]]
-    gpu = deployment.cluster.gpu
-    if deployment.settings.kv_cache_memory_bytes is not None:
-        gpu = None  # the KV budget is given, so what vLLM may use plays no part
+    given = given_kv_bytes(deployment, available_kv_bytes)
+    gpu = deployment.cluster.gpu if given is None else None
     budgets = [] if gpu is None else [Budget.of(ledger, gpu) for ledger in ledgers]
     if gpu is not None:
         used = f"of {gpu.label}, utilization {deployment.settings.gpu_memory_utilization:g}"
@@ -76,6 +82,8 @@ def _budget(deployment: Deployment) -> str:
         tightest = min(budgets, key=lambda budget: budget.available_kv_bytes)
         left = [gib(b.available_kv_bytes) for b in budgets]
         rows.append(["left for KV", *left, _range(tightest.available)])
+    if given is not None:
+        rows.append(["left for KV", *[gib(given)] * len(ledgers), "given"])
     cache = KvCache.of(deployment)
     blocks = [f"{whole(cache.block_bytes(stage))} B" for stage in cache.stages]
     rows.append(["one block", *blocks, f"of {cache.block_size} tokens"])

@@ -98,7 +98,7 @@ def _dcp_gains(model: ModelConfig, widths: Sequence[int]) -> str:
 
 def _rule(rule: Constraint[Deployment] | Constraint[StageRoom]) -> str:
     sentence = escape(rule.sentence).replace("\n", "<br>")
-    bare = '<p class="rule-bare">vLLM dies of an assert; the words are ours.</p>'
+    bare = '<p class="rule-bare">vLLM has no sentence for it; the words are ours.</p>'
     return (
         f'<div class="rule"><h4 class="rule-name" id="{rule.name}"><code>{rule.name}</code>'
         f'<a class="headerlink" href="#{rule.name}" title="Permanent link">¶</a>'

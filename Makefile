@@ -12,6 +12,7 @@ export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
 .PHONY: help site dist doc-mutants published test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica pyodide
+.PHONY: help site dist test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica pyodide test-contribute contract
 .DELETE_ON_ERROR:
 
 help:
@@ -29,6 +30,7 @@ help:
 	@echo "make test-dist  install the wheel elsewhere, and resolve the pins for each Python"
 	@echo "make doc-mutants  plant faults in pages, snippets, runs and catalog; build or tests catch each (DRAW=8 SEED=1: some)"
 	@echo "make published  write down which figures the site shows, where some moved on purpose"
+	@echo "make test-contribute  follow README and the contributor pages in a clone"
 	@echo "make test-pages  hold the whole site against the package's lists"
 	@echo "make test-site  look at every page in a real Chromium (CHROMIUM=/path: that one)"
 	@echo "make test-changed  change inputs in a copy; no old figure may stay on its pages"
@@ -37,6 +39,7 @@ help:
 	@echo "make engine  install the real vLLM outside the checkout, 4 GB (VERSION=0.31.0: that one)"
 	@echo "make record  ask it and write down its answers (VERSION=0.31.0 SAMPLE=1500: into build/; ONLY=builds)"
 	@echo "make diff  print what changed between two records (FROM=0.31.0 TO=0.32.0 JSON=1: for the site)"
+	@echo "make contract  take a recorded release as the one that the package is held against (VERSION=0.33.0)"
 	@echo "make replica  the guide's experiment with the real vLLM on two CPU cores, up to 90 minutes; resumes (TRIALS=3: fewer)"
 	@echo "make test-engine  hold site, records and a small server against the real vLLM"
 
@@ -111,6 +114,9 @@ published: site
 test-dist: $(STAMP)
 	$(BIN)/python -m pytest -m dist tests/dist
 
+test-contribute: $(STAMP)
+	$(BIN)/python -m pytest -m clone tests/contribute
+
 # What only the whole site can show: addresses, anchors, search, words of the source texts.
 test-pages: site
 	$(BIN)/python -m pytest -m pages tests/site
@@ -146,3 +152,7 @@ replica: $(STAMP)
 diff: $(STAMP)
 	$(if $(and $(FROM),$(TO)),,$(error make diff FROM=0.31.0 TO=0.32.0))
 	$(BIN)/python scripts/engine/diff.py $(FROM) $(TO) $(if $(JSON),--json)
+
+contract: $(STAMP)
+	$(if $(VERSION),,$(error make contract VERSION=0.33.0))
+	$(BIN)/python scripts/engine/contract.py $(VERSION)

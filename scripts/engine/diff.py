@@ -102,6 +102,12 @@ def touch_lines(change: Row) -> Iterator[str]:
             yield f"    {kind}: {', '.join(names)}"
 
 
+def written(summary: Row, target: Path) -> None:
+    """Write the summary that the site shows."""
+    text = json.dumps(summary, indent=1, sort_keys=True, ensure_ascii=False)
+    target.write_text(f"{text}\n", "utf-8")
+
+
 def main() -> None:
     """Prints, and writes where that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -113,8 +119,7 @@ def main() -> None:
     before, after = (Recording.find(name, given.records) for name in (given.before, given.after))
     summary = with_touched(differences(before, after), configs(after.models))
     if given.json:
-        text = json.dumps(summary, indent=1, sort_keys=True, ensure_ascii=False)
-        given.json.write_text(f"{text}\n", "utf-8")
+        written(summary, given.json)
     print("\n".join(report(summary)))
 
 

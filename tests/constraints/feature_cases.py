@@ -164,6 +164,7 @@ FEATURE_CASES: Final = (
         )
         for older in OLDER_RUNNER
     ),
+    # --8<-- [start:a-case]
     Case(
         rule="fast-prefill-without-eagle",
         model="glm-4.5",
@@ -178,6 +179,7 @@ FEATURE_CASES: Final = (
         "prompt tokens.",
         fix="drop --kv-sharing-fast-prefill, or --speculative-config",
     ),
+    # --8<-- [end:a-case]
     Case(
         rule="moonep-bfloat16",
         model="mixtral-8x7b",

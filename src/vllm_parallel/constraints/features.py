@@ -91,6 +91,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source=f"{VLLM}, _validate_v1_model_runner",
         known=Known.RECORDED,
     ),
+    # --8<-- [start:a-rule]
     config_rule(
         name="fast-prefill-without-eagle",
         broken=lambda d: (
@@ -103,6 +104,7 @@ FEATURE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source=f"{VLLM}, VllmConfig.__post_init__",
         known=Known.READ,
     ),
+    # --8<-- [end:a-rule]
     config_rule(
         name="moonep-bfloat16",
         broken=lambda d: moonep(d) and d.model.dtype is not Dtype.BFLOAT16,

@@ -107,3 +107,4 @@ V32: Final = Coefficients(
     ),
 )
 COEFFICIENTS: Final[Mapping[str, Coefficients]] = {one.release: one for one in (V19, V32)}
+CURRENT: Final = V32  # the contract's: they hold from their release on, until others are known

@@ -10,7 +10,7 @@ from vllm_parallel.engine.log import ServeLog, Worker
 from vllm_parallel.errors import VllmParallelError
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.ledger import Budget, Ledger, Pool, budgets_on
-from vllm_parallel.overhead import COEFFICIENTS, Coefficients
+from vllm_parallel.overhead import COEFFICIENTS, CURRENT, Coefficients
 from vllm_parallel.shard import Shard
 from vllm_parallel.term import RELEASE, Span
 from vllm_parallel.units import GIB
@@ -97,7 +97,7 @@ class Beside:
         The estimate takes the coefficients of the log's release where there are any.
         """
         release = (log.vllm_version or RELEASE).partition("+")[0]
-        known = COEFFICIENTS.get(release, COEFFICIENTS[RELEASE])
+        known = COEFFICIENTS.get(release, CURRENT)
         rows = [_rank_row(worker, deployment, known) for worker in log.workers]
         ranks = tuple(sorted((row for row in rows if row), key=lambda row: row.rank))
         estimate, by_stage = _estimate(deployment, known), _printed_room(ranks)

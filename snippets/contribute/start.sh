@@ -1,0 +1,10 @@
+# Before and after any contribution.
+# --8<-- [start:start]
+make site
+. .venv/bin/activate
+# --8<-- [end:start]
+
+# --8<-- [start:check]
+make check
+git commit -a -m "Add TinyLlama to the catalog"
+# --8<-- [end:check]

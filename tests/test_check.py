@@ -12,6 +12,7 @@ from vllm_parallel.answers import answer
 from vllm_parallel.catalog import catalog_name, hub_names, load_model, model_names, model_source
 from vllm_parallel.cli import main
 from vllm_parallel.errors import CatalogError
+from vllm_parallel.term import RELEASE
 
 Streams = pytest.CaptureFixture[str]
 GUIDE: Final = Path(__file__).parent / "fixtures" / "commands" / "guide.sh"
@@ -145,7 +146,7 @@ def test_report_for_people(capsys: Streams, tmp_path: Path) -> None:
     assert second.splitlines()[0] == f"{script}:3: vllm serve {LLAMA} -tp 8 -dcp 2"
     assert "refuses it at config: Decode context parallelism" in second
     assert "Way out: drop --decode-context-parallel-size" in second
-    assert third == f"{script}:4: vllm bench serve\nvLLM 0.32.0 takes every option of it.\n"
+    assert third == f"{script}:4: vllm bench serve\nvLLM {RELEASE} takes every option of it.\n"
 
 
 def test_a_call_says_what_fits(capsys: Streams) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from vllm_parallel import cli
 from vllm_parallel.engine import options
+from vllm_parallel.term import RELEASE
 
 LLAMA: Final = "llama-3.1-8b"
 EIGHT: Final = (LLAMA, "--gpus", "8", "--gpu", "h100-80gb")
@@ -88,7 +89,7 @@ def test_plan(capsys: Streams, words: tuple[str, ...], code: int, stage: str | N
 def test_plan_for_people(capsys: Streams) -> None:
     assert cli.main(["plan", LLAMA, "-tp", "2", "--gpu", "h100-80gb"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("llama-3.1-8b as tp2: 2 ranks\nvLLM 0.32.0 accepts it.\n")
+    assert out.startswith(f"llama-3.1-8b as tp2: 2 ranks\nvLLM {RELEASE} accepts it.\n")
     assert '  vllm serve "$MODEL" \\\n    --tensor-parallel-size 2' in out
     assert cli.main(["plan", LLAMA, "-tp", "3"]) == 1
     assert "Way out: use a --tensor-parallel-size of 1, 2, 4, 8, 16, 32" in capsys.readouterr().out
@@ -329,7 +330,7 @@ def test_layouts_of_short_contexts(capsys: Streams) -> None:
 def test_layouts_for_people(capsys: Streams) -> None:
     assert cli.main(["layouts", "deepseek-r1", "--gpus", "16", "--gpu", "h200", "--top", "2"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("deepseek-r1 on 16 × H200 141GB SXM, 8 a node\nvLLM 0.32.0 starts ")
+    assert out.startswith(f"deepseek-r1 on 16 × H200 141GB SXM, 8 a node\nvLLM {RELEASE} starts ")
     assert "Load: 64 requests of 4,096 tokens decode, without prompts and queueing." in out
     assert '  vllm serve "$MODEL" \\\n' in out
     assert "It spans nodes of 8: add --nnodes" in out

@@ -15,6 +15,7 @@ from vllm_parallel.engine.metrics import MetricsChange, Snapshot
 from vllm_parallel.errors import ParseError
 from vllm_parallel.reports import metrics as report
 from vllm_parallel.symptoms import SYMPTOM
+from vllm_parallel.term import RELEASE
 
 Streams = pytest.CaptureFixture[str]
 
@@ -108,7 +109,7 @@ def test_an_old_release(tmp_path: Path) -> None:
     said = " ".join(found.notes)
     assert "no engine label" in said
     assert "vllm:gpu_cache_usage_perc" in said
-    assert "1 metric that vLLM 0.32.0 has not, such as vllm:num_requests_swapped" in said
+    assert f"1 metric that vLLM {RELEASE} has not, such as vllm:num_requests_swapped" in said
     both = change(tmp_path, text, text)
     assert both.engines[0].generation_tokens is None
     assert any("after.prom has no vllm:generation_tokens_total" in note for note in both.notes)
@@ -415,7 +416,7 @@ def test_field_metrics() -> None:
     said = " ".join(old.notes)
     assert "no engine label" in said
     assert "vllm:gpu_cache_usage_perc, as older" in said
-    assert "3 metrics that vLLM 0.32.0 has not, such as vllm:num_requests_swapped" in said
+    assert f"3 metrics that vLLM {RELEASE} has not, such as vllm:num_requests_swapped" in said
 
 
 # The runs of this checkout, as the real vLLM wrote them.

@@ -16,6 +16,7 @@ from vllm_parallel.layout import Layout
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render import html, markdown, tables, text
 from vllm_parallel.render.report import report
+from vllm_parallel.term import RELEASE
 from vllm_parallel.verdict import MEMORY_RULES, StageRoom, Verdict
 
 NASTY: Final = "<b>\"&'|`x` ]]> $(rm) \\"
@@ -88,9 +89,9 @@ def test_tables_of_rules(stage: Stage) -> None:
 
 # The report.
 
-ACCEPTED: Final = """\
+ACCEPTED: Final = f"""\
 mixtral-8x7b as tp2 dp2 ep: 4 ranks
-vLLM 0.32.0 accepts it.
+vLLM {RELEASE} accepts it.
 
 Memory of the fullest rank of each stage
                                   rank 0
@@ -122,9 +123,9 @@ Launch
     --tensor-parallel-size 2 \\
     --data-parallel-size 2 \\
     --enable-expert-parallel"""
-STAGES: Final = """\
+STAGES: Final = f"""\
 llama-3.1-8b as tp1 pp3: 3 ranks
-vLLM 0.32.0 accepts it.
+vLLM {RELEASE} accepts it.
 
 Memory of the fullest rank of each stage
                                 rank 0     rank 1     rank 2
@@ -144,16 +145,16 @@ Groups of rank 0
 Launch
   vllm serve "$MODEL" \\
     --pipeline-parallel-size 3"""
-TWIN: Final = """\
+TWIN: Final = f"""\
 kimi-k2, unquantised (fp8 left out), as tp8 pp2: 16 ranks
-vLLM 0.32.0 refuses it at config: World size (16) is larger than the number of available GPUs (8) \
-in this node. If this is intentional and you are using:
+vLLM {RELEASE} refuses it at config: World size (16) is larger than the number of available GPUs \
+(8) in this node. If this is intentional and you are using:
 - ray, set '--distributed-executor-backend ray'.
 - multiprocessing, set '--nnodes' appropriately.
 Way out: use at most 8 for tp x pp x pcp, or give --nnodes"""
-REFUSED: Final = """\
+REFUSED: Final = f"""\
 llama-3.1-70b as tp8 dcp3: 8 ranks
-vLLM 0.32.0 refuses it at config: tp_size=8 must be divisible by dcp_size=3.
+vLLM {RELEASE} refuses it at config: tp_size=8 must be divisible by dcp_size=3.
 Way out: use a --decode-context-parallel-size of 1, 2, 4, 8"""
 
 
@@ -183,7 +184,9 @@ def test_report_of_a_deployment_without_room() -> None:
         cluster=Cluster(gpu=load_gpu("h100-80gb")),
     )
     shown = report(deployment, Verdict.of(deployment), "m")
-    assert "vLLM 0.32.0 refuses it at memory: No available memory for the cache blocks." in shown
+    assert (
+        f"vLLM {RELEASE} refuses it at memory: No available memory for the cache blocks." in shown
+    )
     assert "\n  left for KV                 -63.10 GiB  -64.96 to -62.50\n" in shown
     assert "KV cache of one engine" not in shown
     assert shown.endswith("Groups\n  every rank is alone\n\nLaunch\n  vllm serve m")

@@ -48,6 +48,13 @@ def opening() -> str:
     )
 
 
+def commands() -> str:
+    """What wrote the summary."""
+    old, new = summary()["from"], summary()["to"]
+    lines = (f"make record VERSION={old}", f"make diff FROM={old} TO={new} JSON=1")
+    return "\n".join(("```bash", *lines, "```"))
+
+
 def table_of_counts() -> str:
     """What was compared, and how much of it differs."""
     old, new, held = summary()["from"], summary()["to"], summary()["recorded"]

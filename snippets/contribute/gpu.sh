@@ -7,7 +7,7 @@ cat > src/vllm_parallel/catalog/gpus/my-gpu-48gb.json <<'END'
   "runtime_memory_gib": 44.5,
   "smi_memory_mib": 46068,
   "provenance": "measured",
-  "source": "vllm serve of 2026-12-01 on one: 44.5 GiB in total; nvidia-smi: 46068MiB",
+  "source": "a log of 2026-12-01 from one of them, 44.5 GiB; nvidia-smi: 46068MiB",
   "rates": {
     "peak_16_bit": [362e12, "datasheet", "My GPU, BF16 dense"],
     "peak_8_bit": [733e12, "datasheet", "My GPU, FP8 dense"],

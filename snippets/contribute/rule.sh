@@ -11,7 +11,7 @@ python -m pytest tests/constraints
 vllm-parallel check -- vllm serve zai-org/GLM-4.5 -tp 8 --kv-sharing-fast-prefill \
   --speculative-config '{"method": "mtp", "num_speculative_tokens": 1}'
 # → exit code 1
-# → Fast prefill optimization for KV sharing is not compatible with EAGLE
+# → Fast prefill optimization for KV sharing is not compatible with EAGLE as EAGLE requires correct logits for all tokens while fast prefill gives incorrect logits for prompt tokens.
 # --8<-- [end:green]
 
 # --8<-- [start:site]

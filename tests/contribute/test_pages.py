@@ -72,7 +72,7 @@ def test_every_section_is_shown() -> None:
         text = (PAGES / f"{page}.md").read_text("utf-8")
         shown = re.findall(rf'--8<-- "snippets/contribute/{page}.sh:(\w+)"', text)
         assert shown == list(sections(page)), page
-        assert text.count("```bash") == len(shown), f"{page}: every command is a section"
+        assert text.count("\n```bash") == len(shown), f"{page}: every command is a section"
     assert {file.stem for file in SNIPPETS.glob("*.sh")} == {*TOGETHER, "release", "start"}
 
 

@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from vllm_parallel.engine.log import ServeLog, read
+from vllm_parallel.term import RELEASE
 
 CORE: Final = "(EngineCore pid=9) INFO 11-30 20:26:22 [kv_cache_utils.py:2327] "
 WORKER: Final = "(Worker_TP0 pid=7) INFO 11-30 20:26:20 [model_runner.py:424] "
@@ -247,7 +248,8 @@ def test_workers_are_joined_by_pid() -> None:
 @pytest.mark.parametrize("width", [72, 80, 100, 132])
 def test_statistics_and_the_release_are_read_across_a_terminals_lines(width: int) -> None:
     lines = (
-        "(APIServer pid=1) INFO 11-01 10:00:00 [api_server.py:1] vLLM API server version 0.32.0",
+        "(APIServer pid=1) INFO 11-01 10:00:00 [api_server.py:1] vLLM API server version "
+        f"{RELEASE}",
         "(APIServer pid=1) INFO 11-01 10:01:00 [loggers.py:1] Engine 003: Avg prompt throughput: "
         "16.5 tokens/s, Avg generation throughput: 1157.2 tokens/s, Running: 7 reqs, Waiting: 3 "
         "reqs, GPU KV cache usage: 33.3%, Prefix cache hit rate: 70.0%",
@@ -255,7 +257,7 @@ def test_statistics_and_the_release_are_read_across_a_terminals_lines(width: int
     )
     pieces = [line[at : at + width] for line in lines for at in range(0, len(line), width)]
     found = log(*pieces)
-    assert (found.vllm_version, found.ready, found.notes) == ("0.32.0", True, ())
+    assert (found.vllm_version, found.ready, found.notes) == (RELEASE, True, ())
     assert [(load.engine, load.waiting) for load in found.stats] == [(3, 3)]
 
 
@@ -307,8 +309,8 @@ def test_version(line: str) -> None:
     """The release stands in many places; another one is said."""
     found = log(line)
     assert found.vllm_version == VERSIONS[line]
-    other = [note for note in found.notes if "not 0.32.0" in note]
-    assert bool(other) == (found.vllm_version != "0.32.0")
+    other = [note for note in found.notes if f"not {RELEASE}" in note]
+    assert bool(other) == (found.vllm_version != RELEASE)
 
 
 def test_several_starts_are_not_added_up() -> None:

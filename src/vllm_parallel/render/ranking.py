@@ -29,9 +29,9 @@ def head(search: Search, outcome: Outcome, load: SteadyDecode | None) -> str:
     >>> from vllm_parallel.cluster import Cluster
     >>> cluster = Cluster(gpu=load_gpu("h100-80gb"), gpus_per_node=8)
     >>> search = Search(model=load_model("llama-3.1-70b"), gpus=1, cluster=cluster)
-    >>> print(head(search, search.run(Goal.CAPACITY), None))
+    >>> print(head(search, search.run(Goal.CAPACITY), None))  # doctest: +ELLIPSIS
     llama-3.1-70b on 1 × H100 80GB SXM
-    vLLM 0.32.0 starts none of 1 layout.
+    vLLM ... starts none of 1 layout.
     """
     gpu, model, found = search.cluster.gpu, search.model, len(outcome.found)
     twin = f", unquantised ({model.left_out} left out)," if model.left_out else ""

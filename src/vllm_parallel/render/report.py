@@ -27,9 +27,9 @@ def report(
     >>> from vllm_parallel.catalog import load_model
     >>> from vllm_parallel.layout import Layout
     >>> deployment = Deployment(model=load_model("llama-3.1-70b"), layout=Layout(tp=3))
-    >>> print(report(deployment, Verdict.of(deployment), "MODEL"))
+    >>> print(report(deployment, Verdict.of(deployment), "MODEL"))  # doctest: +ELLIPSIS
     llama-3.1-70b as tp3: 3 ranks
-    vLLM 0.32.0 refuses it at config: Total number of attention heads (64) must be divisible by \
+    vLLM ... refuses it at config: Total number of attention heads (64) must be divisible by \
 tensor parallel size (3).
     Way out: use a --tensor-parallel-size of 1, 2, 4, 8, 16, 32, 64
     """

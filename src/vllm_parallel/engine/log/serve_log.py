@@ -168,7 +168,7 @@ def _width(start: Start, name: str) -> int:
 def is_current(version: str) -> bool:
     """Whether a version is the release that this package speaks of, whatever it was built for.
 
-    >>> is_current("0.32.0"), is_current("0.32.0+cpu"), is_current("0.32.1rc1")
+    >>> is_current(RELEASE), is_current(f"{RELEASE}+cpu"), is_current(f"{RELEASE}rc1")
     (True, True, False)
     """
     return version.partition("+")[0] == RELEASE

@@ -11,8 +11,7 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site dist doc-mutants published test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica pyodide
-.PHONY: help site dist test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica pyodide test-contribute contract
+.PHONY: help site dist doc-mutants published test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica pyodide test-contribute contract
 .DELETE_ON_ERROR:
 
 help:

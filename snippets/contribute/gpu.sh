@@ -30,6 +30,6 @@ python -m pytest tests/test_catalog.py
 # --8<-- [end:ask]
 
 # --8<-- [start:site]
-make site
+make published
 # → site/reference/hardware/index.html: My GPU 48GB
 # --8<-- [end:site]

@@ -28,6 +28,6 @@ python -m pytest tests/test_catalog.py tests/test_catalog_sources.py
 # --8<-- [end:test]
 
 # --8<-- [start:site]
-make site
+make published
 # → site/reference/models/index.html: tinyllama-1.1b
 # --8<-- [end:site]

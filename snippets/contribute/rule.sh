@@ -15,6 +15,6 @@ vllm-parallel check -- vllm serve zai-org/GLM-4.5 -tp 8 --kv-sharing-fast-prefil
 # --8<-- [end:green]
 
 # --8<-- [start:site]
-make site
+make published
 # → site/reference/constraints/index.html: fast-prefill-without-eagle
 # --8<-- [end:site]

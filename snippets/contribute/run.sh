@@ -22,6 +22,6 @@ vllm-parallel compare results/2026-12-01-my-run --baseline tp1
 # --8<-- [end:compare]
 
 # --8<-- [start:site]
-make site
+make published
 # → site/results/index.html: A run of mine
 # --8<-- [end:site]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
-from vllm_parallel.catalog import gpu_names, load_gpu
+from vllm_parallel.catalog import gpu_names, hub_names, load_gpu
 from vllm_parallel.render.numbers import gib, size, whole
 
 Row = Mapping[str, object]
@@ -19,7 +19,8 @@ SHOWN: Final = {  # the fewest of these that start
     "mi300x": "MI300X",
     "rtx-4090": "RTX 4090",
 }
-# The first that a name begins with. A family is who trained it, not the shape.
+# The first that a name begins with, else its maker on the hub. A family is who trained it, not
+# the shape.
 FAMILIES: Final = {
     "deepseek": "DeepSeek",
     "devstral": "Mistral",
@@ -49,14 +50,11 @@ def family(name: str) -> str:
 
     >>> family("mixtral-8x7b"), family("gpt-oss-20b")
     ('Mistral', 'gpt-oss')
-
-    Raises:
-        ValueError: no family begins so.
     """
     for start, called in FAMILIES.items():
         if name.startswith(start):
             return called
-    raise ValueError(f"{name} is of no family: add one to FAMILIES")
+    return hub_names()[name][0].partition("/")[0]
 
 
 def table(rows: Iterable[object]) -> str:

@@ -29,5 +29,5 @@ python -m pytest tests/test_catalog.py tests/test_catalog_sources.py
 
 # --8<-- [start:site]
 make published
-# → site/reference/models/index.html: tinyllama-1.1b
+# → site/models/tinyllama-1.1b/index.html
 # --8<-- [end:site]

@@ -63,7 +63,7 @@ def complaints(page: Page, address: str, host: str) -> Iterator[str]:
     axe = Axe()
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
-        yield from (f"{scheme}: {text}" for text in _violations(page, axe))
+        yield from (f"{scheme}: {text}" for text in violations(page, axe))
     page.set_viewport_size({"width": PHONE, "height": 740})
     wide = page.evaluate(WIDEST)
     if wide:
@@ -72,7 +72,8 @@ def complaints(page: Page, address: str, host: str) -> Iterator[str]:
     yield from (f"asks another host: {url}" for url in watched.strangers)
 
 
-def _violations(page: Page, axe: Axe) -> Iterator[str]:
+def violations(page: Page, axe: Axe) -> Iterator[str]:
+    """What axe finds grave in a page's content as it stands."""
     found = axe.run(page, CONTENT, {"resultTypes": ["violations"]}).response["violations"]
     for violation in found:
         if violation["impact"] in GRAVE:

@@ -9,10 +9,11 @@ from random import Random
 from typing import Final
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import NOT_RUN, SITE
-from tests.browser.look import watch
+from tests.browser.look import PHONE, SCHEMES, WIDEST, violations, watch
 from tests.browser.planner_questions import MODELS, batch_lines, forms
 from vllm_parallel.engine.commands import find
 from vllm_parallel.planned.answering import answered, batch
@@ -206,6 +207,28 @@ def test_the_address_holds_a_config(planner: Page, host: str, python: None) -> N
     other.click("#planner-said button")
     other.wait_for_selector(".ranking")
     assert said(other) == before
+
+
+STATES: Final = (
+    "?model=deepseek-r1&gpu=h200&nodes=2",
+    "?model=deepseek-r1&gpu=rtx-4090&gpus_per_node=1&goal=capacity",
+    "?model=llama-3.1-70b&layout=tp4+dp2",
+    "?nodes=x",
+    "?model=nobody",
+)
+
+
+@pytest.mark.parametrize("query", STATES)
+def test_each_state_of_the_page_is_clean(query: str, page: Page, host: str) -> None:
+    """Ranked, all refused, another layout picked, no answer: axe, and the width of a phone."""
+    opened(page, host, query)
+    assert said(page)
+    axe = Axe()
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        assert not list(violations(page, axe)), scheme
+    page.set_viewport_size({"width": PHONE, "height": 740})
+    assert page.evaluate(WIDEST) is None
 
 
 def test_an_address_that_anyone_wrote(page: Page, host: str) -> None:

@@ -26,9 +26,10 @@ INDEX: Final = "index.html"
 NAME: Final = "vllm-parallel-offline"
 SEARCH: Final = "search/search_index"
 SHIM: Final = "assets/javascripts/offline.js"
-# What only a server, a search engine or a reader of news reads.
+# What only a server, a search engine or a reader of news reads, and what a worker would fetch.
 LEFT_OUT: Final = (
-    "404.html", "build-complete", "feed.xml", "sitemap.xml", "sitemap.xml.gz", f"{SEARCH}.json",
+    "404.html", "assets/planner", "assets/pyodide", "build-complete", "feed.xml", "sitemap.xml",
+    "sitemap.xml.gz", f"{SEARCH}.json",
 )  # fmt: skip
 START_OF_TIME: Final = (1980, 1, 1, 0, 0, 0)
 

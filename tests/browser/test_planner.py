@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -233,7 +235,12 @@ def test_each_state_of_the_page_is_clean(query: str, page: Page, host: str) -> N
 
 def test_an_address_that_anyone_wrote(page: Page, host: str) -> None:
     watched = watch(page, host)
-    for query in ("?model=%3Cimg%3E", "?gpu=x&nodes=%3Cb%3E", "#config=AAAA", "?layout=tp%22"):
+    packer = zlib.compressobj(9, wbits=-15)
+    bomb = packer.compress(bytes(50 * 2**20)) + packer.flush()
+    unpacks = f"#config={base64.urlsafe_b64encode(bomb).decode().rstrip('=')}"
+    for query in (
+        "?model=%3Cimg%3E", "?gpu=x&nodes=%3Cb%3E", "#config=AAAA", "?layout=tp%22", unpacks,
+    ):  # fmt: skip
         opened(page, host, query)
         assert said(page), query
         page.goto("about:blank")

@@ -1,6 +1,7 @@
 /* The planner's form: what it asks is in the address, what it shows comes from the package. Catalog
  * questions are looked up in the grid that the build wrote; others are computed by the package. */
 
+import { pack, unpack } from "./planner-address.js"
 import { Engine } from "./planner-engine.js"
 import { commands, details, make, memory, picture, ranking, refusalsOf, refused, rowsOf, summary } from "./planner-view.js"
 
@@ -56,36 +57,11 @@ async function restore() {
   const known = [...form.elements.model.options].some(one => one.value === model)
   if (packed) {
     form.elements.model.value = ""
-    own.value = await unpack(packed).catch(() => "")
+    own.value = await unpack(packed, 4 * MOST).catch(() => "")
   } else if (model !== null) {
     if (known) form.elements.model.value = model
     else say(`There is no model ${JSON.stringify(model)} in the catalog.`)
   }
-}
-
-async function through(stream, bytes, limit) {
-  const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader()
-  const pieces = []
-  let length = 0
-  for (;;) {
-    const { value, done } = await reader.read()
-    if (done) return new Uint8Array(await new Blob(pieces).arrayBuffer())
-    length += value.length
-    if (length > limit) throw new Error("too long")
-    pieces.push(value)
-  }
-}
-
-async function pack(text) {
-  const bytes = await through(new CompressionStream("deflate-raw"), text, Infinity)
-  const letters = Array.from(bytes, byte => String.fromCharCode(byte)).join("")
-  return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")
-}
-
-async function unpack(packed) {
-  const letters = atob(packed.replaceAll("-", "+").replaceAll("_", "/"))
-  const bytes = Uint8Array.from(letters, letter => letter.charCodeAt(0))
-  return new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes, 4 * MOST))
 }
 
 /* Asking. */
@@ -189,7 +165,9 @@ async function show(found, values) {
   const rows = rowsOf(found, goal)
   const row = rows.find(one => one.layout.name === picked) ?? rows[0]
   const source = found.from === "grid" ? "From the figures that the site was built with." : "Computed in this browser just now, by the package itself."
-  say(`${summary(found, goal, rows)} `, make("small", {}, source))
+  const page = new URL(`models/${values.model}/`, ROOT)
+  const more = found.from === "grid" ? [make("a", { href: page }, `All about ${values.model}`), "."] : []
+  say(`${summary(found, goal, rows)} `, make("small", {}, source), " ", ...more)
   const start = make("div")
   const detail = make("div")
   const choose = async one => {
@@ -206,7 +184,7 @@ async function show(found, values) {
   if (row?.layout.name !== picked) picked = ""
   const started = [start, make("h2", {}, "What the memory goes to"), memory(rows), detail]
   shown.replaceChildren(
-    ...(found.notes ?? []).map(note => make("p", { class: "note" }, note)),
+    ...found.notes.map(note => make("p", {}, note)),
     ...(rows.length ? [ranking(rows, goal, row, pick), ...started] : []),
     ...refused(refusalsOf(found), new URL("reference/constraints/", ROOT)),
   )

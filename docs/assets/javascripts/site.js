@@ -85,8 +85,8 @@ document.addEventListener("click", event => {
   }
 }
 
-/* The planner's form, where there is one. */
-if (document.getElementById("planner")) {
+/* The planner's form, where there is one; from a folder a browser reads no modules. */
+if (document.getElementById("planner") && location.protocol !== "file:") {
   const script = document.createElement("script")
   script.type = "module"
   script.src = new URL("planner.js", document.currentScript.src)

@@ -38,7 +38,14 @@ FIGURE: Final = re.compile(
 
 # Where a figure may stay, as it is also that of another input: rows of other models and GPUs, and
 # launches that were measured, in tables made whole by the package.
-OTHERS: Final = ("reference/hardware/", "reference/models/", "verification/accuracy/")
+OTHERS: Final = (
+    "models/",
+    "planner/",
+    "print/",
+    "reference/hardware/",
+    "reference/models/",
+    "verification/accuracy/",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ _KIND = re.compile(r'class="[^"]*\b(?:computed|assumed|measured)\b')
 # of its tree for one another where many tokens end in digits.
 _FIGURES_ONLY = re.compile(r'(<svg\b|<table class="(?:figures|ledger)[^"]*")')
 _CELLS = re.compile(r"(</t[dh]>)(<t[dh])")
+_NAMED = "<data "
 _TITLE = re.compile(r"</h1>")
 
 
@@ -71,7 +72,7 @@ def _date(page: Page) -> dt.date:
 
 def _foot(html: str) -> str:
     kinds = "; ".join(f'<span class="{kind}">{kind}</span> {LEGEND[kind]}' for kind in Kind)
-    lines = list(dict.fromkeys(_lines(parse(html))))
+    lines = list(dict.fromkeys(_lines(parse(html)))) if _NAMED in html else []
     listed = f"<details><summary>Figures in the text</summary><ul>{''.join(lines)}</ul></details>"
     return (
         '\n<div class="foot" data-search-exclude="yes">'

@@ -16,9 +16,9 @@ from gridded import Subject, answers_of, cluster_of, grid_of
 from vllm_parallel import Deployment, Layout, Shard, Verdict, gpu_names, load_model, model_names
 from vllm_parallel.catalog.rates import rated_gpus
 from vllm_parallel.errors import VllmParallelError
+from vllm_parallel.ledger import tightest
 from vllm_parallel.outcome import Found, Goal
 from vllm_parallel.planned import Row
-from vllm_parallel.planned.rows import tightest
 from vllm_parallel.search import Search
 
 DRAWN: Final = 24  # models and counts, each on every GPU

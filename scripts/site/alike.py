@@ -76,7 +76,7 @@ class Alike:
         return held
 
     def budget(self, deployment: Deployment) -> Budget:
-        """The same as `planned.tightest`."""
+        """The same as `ledger.tightest`."""
         gpu = _gpu(deployment)
         budgets = [Budget.of(ledger, gpu) for ledger in self.held(deployment).ledgers]
         return min(budgets, key=lambda budget: budget.available_kv_bytes)

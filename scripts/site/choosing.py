@@ -151,10 +151,7 @@ def _held(what: str, figure: Callable[[Capacity], int]) -> list[Cell]:
     """A goal of memory; layouts within two hundredths of the best tie."""
     tokens = {}
     for layout in LAYOUTS:
-        capacity = guide(layout).verdict.capacity
-        if capacity is None:
-            raise ValueError(f"{layout} is refused")
-        tokens[layout] = figure(capacity)
+        tokens[layout] = figure(guide(layout).verdict.held)
     best = max(tokens.values())
     first = [str(layout) for layout, held in tokens.items() if held > best * (1 - SAME)]
     cells = [Cell(whole(held), Provenance.ASSUMED) for held in tokens.values()]

@@ -17,7 +17,7 @@ from vllm_parallel import (
     load_gpu,
     load_model,
 )
-from vllm_parallel.ledger import budgets_on
+from vllm_parallel.ledger import budgets_on, tightest
 from vllm_parallel.render.numbers import gib, size, times
 from vllm_parallel.term import RELEASE, Span
 
@@ -54,7 +54,7 @@ class Guide:
     @property
     def budget(self) -> Budget:
         """The budget of the rank with least left."""
-        return min(self.budgets, key=lambda budget: budget.available_kv_bytes)
+        return tightest(self.deployment)
 
     @property
     def overhead(self) -> Span:

@@ -162,11 +162,8 @@ def _dcp_costs() -> Hypothesis:
 def _fitting(layout: Layout, length: int) -> int:
     """Requests of a length that an engine of the guide's layouts holds at once."""
     deployment = guide(layout).deployment
-    capacity = Verdict.of(deployment).capacity
-    if capacity is None:
-        raise ValueError(f"{layout} is refused")
     each = KvCache.of(deployment).blocks_per_request(length)
-    return (capacity.pool.num_blocks - 1) // each
+    return (Verdict.of(deployment).held.pool.num_blocks - 1) // each
 
 
 def _slower(one: Layout, other: Layout, width: int) -> tuple[int, str]:

@@ -94,9 +94,7 @@ def every_way() -> str:
 
 def _way_row(deployment: Deployment) -> list[Cell]:
     layout = deployment.layout
-    capacity = Verdict.of(deployment).capacity
-    if capacity is None:
-        raise ValueError(f"{layout} holds nothing")
+    capacity = Verdict.of(deployment).held
     decode = EngineBatch(decode=(LENGTH,) * (DECODES // layout.dp))
     prefill = EngineBatch(prefill=((PROMPT, 0),) * (PROMPTS // layout.dp))
     decoding, prefilling = (Traffic.of(deployment, one.share(layout)) for one in (decode, prefill))

@@ -236,6 +236,18 @@ def budgets_on(deployment: Deployment, gpu: Gpu) -> tuple[Budget, ...]:
     return tuple(Budget.of(Ledger.of(shard), gpu) for shard in stage_shards(deployment))
 
 
+def tightest(deployment: Deployment) -> Budget:
+    """The budget of the rank with least left, which sets the pool.
+
+    Raises:
+        ValueError: no GPU is named.
+    """
+    gpu = deployment.cluster.gpu
+    if gpu is None:
+        raise ValueError("a budget needs a GPU")
+    return min(budgets_on(deployment, gpu), key=lambda budget: budget.available_kv_bytes)
+
+
 def available_on(deployment: Deployment, gpu: Gpu) -> tuple[int, ...]:
     """KV bytes on the fullest rank of each stage, on this GPU."""
     return tuple(budget.available_kv_bytes for budget in budgets_on(deployment, gpu))

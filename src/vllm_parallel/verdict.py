@@ -202,6 +202,17 @@ class Verdict:
         return cls(refusal=refusal, capacity=capacity)
 
     @property
+    def held(self) -> Capacity:
+        """What the service holds once it runs.
+
+        Raises:
+            ValueError: vLLM refuses it, or no budget is known.
+        """
+        if self.capacity is None:
+            raise ValueError("no budget is known" if self.refusal is None else self.refusal.message)
+        return self.capacity
+
+    @property
     def accepted(self) -> bool:
         """Whether vLLM starts."""
         return self.refusal is None

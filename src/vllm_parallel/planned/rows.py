@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from vllm_parallel.deployment import Deployment
-from vllm_parallel.ledger import Budget, budgets_on
+from vllm_parallel.ledger import Budget, tightest
 from vllm_parallel.outcome import Found, Goal, Outcome, Refused
 from vllm_parallel.planned.starting import nodes_needed, refused_start
 from vllm_parallel.price.step import PARTS, StepPrice
@@ -112,18 +112,6 @@ def _commands(deployment: Deployment, model_word: str) -> list[str]:
     """A command for each node, behind a line that sets the model where it has no name."""
     above = f"{OWN_LINE}\n" if model_word == OWN_WORD else ""
     return [f"{above}{text}" for text in node_commands(deployment, model_word)]
-
-
-def tightest(deployment: Deployment) -> Budget:
-    """The budget of the rank that has least left, which sets the pool.
-
-    Raises:
-        ValueError: no GPU is named.
-    """
-    gpu = deployment.cluster.gpu
-    if gpu is None:
-        raise ValueError("without a GPU there is no memory to show")
-    return min(budgets_on(deployment, gpu), key=lambda budget: budget.available_kv_bytes)
 
 
 def cell(

@@ -42,6 +42,15 @@ def computed(text: str) -> Cell:
     return Cell(text, Provenance.COMPUTED)
 
 
+def row(name: str, figures: Iterable[str], kind: Provenance = Provenance.COMPUTED) -> list[Cell]:
+    """Figures of one kind behind their name.
+
+    >>> [cell.html() for cell in row("ranks", ["8"])]
+    ['<td>ranks</td>', '<td class="num computed">8</td>']
+    """
+    return [Cell(name), *(Cell(figure, kind) for figure in figures)]
+
+
 def table(
     head: Sequence[str], rows: Iterable[Sequence[Cell]], *, caption: str, totals: Sequence[int] = ()
 ) -> str:
@@ -56,7 +65,7 @@ def table(
     body = list(rows)
     figures = _figures(body, len(head))
     lines = [
-        _row(cells, figures, ' class="total"' if number in totals else "")
+        _line(cells, figures, ' class="total"' if number in totals else "")
         for number, cells in enumerate(body)
     ]
     return _framed(_head(head, figures), lines, caption)
@@ -70,7 +79,7 @@ def grouped(
     lines = []
     for about, rows in blocks:
         lines.append(f'<tr class="group"><td colspan="{len(head)}">{about}</td></tr>')
-        lines += [_row(cells, figures) for cells in rows]
+        lines += [_line(cells, figures) for cells in rows]
     return _framed(_head(head, figures), lines, caption)
 
 
@@ -84,7 +93,7 @@ def _head(names: Sequence[str], figures: Sequence[bool]) -> str:
     return "".join(Cell(name).html("th", aligned=figure) for name, figure in columns)
 
 
-def _row(cells: Sequence[Cell], figures: Sequence[bool], mark: str = "") -> str:
+def _line(cells: Sequence[Cell], figures: Sequence[bool], mark: str = "") -> str:
     columns = zip(cells, figures, strict=True)
     return f"<tr{mark}>{''.join(cell.html(aligned=figure) for cell, figure in columns)}</tr>"
 

@@ -12,14 +12,15 @@ from vllm_parallel.constraints import RULES, Constraint, Stage, admitted
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis, Layout
-from vllm_parallel.ledger import Budget, Pool, budgets_on
+from vllm_parallel.ledger import Budget, Pool, budgets_on, tightest
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.provenance import Provenance
-from vllm_parallel.render.html import Cell, table
+from vllm_parallel.render.html import Cell, row, table
 from vllm_parallel.render.numbers import gib, size, times, to, whole
 from vllm_parallel.term import Span
 from vllm_parallel.verdict import MEMORY_RULES, StageRoom, Verdict
 
+ASSUMED: Final = Provenance.ASSUMED
 STAGES: Final = {
     Stage.FLAGS: "flags: the arguments contradict each other",
     Stage.CONFIG: "config: the engine config is made",
@@ -30,27 +31,24 @@ STAGES: Final = {
 
 def side_by_side(deployments: Sequence[Deployment], *, caption: str) -> str:
     """Layouts in columns: what a rank holds, what a pool and the service hold."""
-    verdicts = [Verdict.of(deployment) for deployment in deployments]
-    budgets = [_tightest(deployment) for deployment in deployments]
-    pools = [v.capacity.pool for v in verdicts if v.capacity]
-    capacities = [v.capacity for v in verdicts if v.capacity]
-    if len(capacities) < len(deployments):
-        raise ValueError("a layout of this table is refused")
+    capacities = [Verdict.of(deployment).held for deployment in deployments]
+    budgets = [tightest(deployment) for deployment in deployments]
+    pools = [capacity.pool for capacity in capacities]
     tokens = [_token_bytes(deployment) for deployment in deployments]
     least, most = zip(*(_pool_ends(deployment) for deployment in deployments), strict=True)
     rows = [
-        _row("weights of a rank", [gib(b.ledger.terms[0].bytes) for b in budgets]),
-        _row("left for KV on a rank", [gib(b.available_kv_bytes) for b in budgets], assumed=True),
-        _row("KV of one token on a rank", [size(n) for n in tokens]),
-        _row("pools", [str(c.engines) for c in capacities]),
-        _row("tokens in a pool", [whole(p.tokens) for p in pools], assumed=True),
-        _row("at least", [whole(n) for n in least], assumed=True),
-        _row("at most", [whole(n) for n in most], assumed=True),
-        _row("tokens in the service", [whole(c.tokens) for c in capacities], assumed=True),
-        _row(
+        row("weights of a rank", [gib(b.ledger.terms[0].bytes) for b in budgets]),
+        row("left for KV on a rank", [gib(b.available_kv_bytes) for b in budgets], ASSUMED),
+        row("KV of one token on a rank", [size(n) for n in tokens]),
+        row("pools", [str(c.engines) for c in capacities]),
+        row("tokens in a pool", [whole(p.tokens) for p in pools], ASSUMED),
+        row("at least", [whole(n) for n in least], ASSUMED),
+        row("at most", [whole(n) for n in most], ASSUMED),
+        row("tokens in the service", [whole(c.tokens) for c in capacities], ASSUMED),
+        row(
             f"requests of {whole(pools[0].max_model_len)} tokens in a pool",
             [times(p.max_concurrency) for p in pools],
-            assumed=True,
+            ASSUMED,
         ),
     ]
     head = ("", *(str(deployment.layout) for deployment in deployments))
@@ -61,12 +59,12 @@ def ledger(deployment: Deployment, *, caption: str) -> str:
     """The ledger of the fullest rank of each stage, a column a stage."""
     budgets = _budgets(deployment)
     ledgers = [budget.ledger for budget in budgets]
-    rows = [_row("vLLM may use", [gib(b.requested_bytes) for b in budgets])]
+    rows = [row("vLLM may use", [gib(b.requested_bytes) for b in budgets])]
     for terms in zip(*(one.terms for one in ledgers), strict=True):
         if any(term.range.most for term in terms):
             cells = [Cell(_with_range(term.range), term.provenance) for term in terms]
             rows.append([Cell(terms[0].name), *cells])
-    left = _row("left for KV", [_with_range(b.available) for b in budgets], assumed=True)
+    left = row("left for KV", [_with_range(b.available) for b in budgets], ASSUMED)
     head = ("", *(f"rank {one.shard.rank.number}, stage {n}" for n, one in enumerate(ledgers)))
     return table(head, [*rows, left], caption=caption, totals=(len(rows),))
 
@@ -116,17 +114,6 @@ def _with_flags(text: str) -> str:
     'drop <code>--api-server-count</code>, or use <code>-pp 1</code>'
     """
     return re.sub(r"(?<![\w-])(--?[a-z][\w.*-]*[\w*]( \d+)?)", r"<code>\1</code>", escape(text))
-
-
-def _row(name: str, figures: Sequence[str], *, assumed: bool = False) -> list[Cell]:
-    """A row of figures; those that rest on the assumed overhead say so."""
-    provenance = Provenance.ASSUMED if assumed else Provenance.COMPUTED
-    return [Cell(name), *(Cell(figure, provenance) for figure in figures)]
-
-
-def _tightest(deployment: Deployment) -> Budget:
-    """The budget of the rank that has least left."""
-    return min(_budgets(deployment), key=lambda budget: budget.available_kv_bytes)
 
 
 def _budgets(deployment: Deployment) -> tuple[Budget, ...]:

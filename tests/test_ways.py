@@ -7,6 +7,9 @@ from typing import Final
 
 import pytest
 
+import context_tables
+import expert_tables
+import pipeline_tables
 import way_tables as tables
 import ways
 from messages import Message
@@ -17,10 +20,10 @@ SHOWN: Final = (
     *(tables.on("llama-3.1-70b", Layout(tp=tp)) for tp in (1, 4, 8, 16)),
     *(tables.on("qwen3-235b-a22b", Layout(tp=4, dp=dp)) for dp in (1, 2, 3, 4)),
     tables.on("qwen3-235b-a22b", Layout(tp=4, dp=3, expert_parallel=True)),
-    tables.pipelined(),
+    pipeline_tables.pipelined(),
     *(tables.on("deepseek-r1", Layout(tp=8, pcp=pcp), "h200") for pcp in (1, 2, 4)),
-    *(tables.dealt(dcp) for dcp in (1, 2, 4, 8)),
-    tables.dealt(8, ContextSettings(dcp_comm_backend="a2a", q_replicate=True)),
+    *(context_tables.dealt(dcp) for dcp in (1, 2, 4, 8)),
+    context_tables.dealt(8, ContextSettings(dcp_comm_backend="a2a", q_replicate=True)),
 )
 
 
@@ -73,13 +76,15 @@ def _uses(layout: Layout, way: str) -> bool:
 def test_expert_arithmetic_does_not_depend_on_engines() -> None:
     """dp times the tokens meet a dp-th of each expert."""
     one, two = (tables.on("qwen3-235b-a22b", Layout(tp=4, dp=dp)) for dp in (1, 2))
-    assert tables.expert_multiply_adds(one, 64) == tables.expert_multiply_adds(two, 128)
-    assert tables.expert_bytes(one) == 2 * tables.expert_bytes(two)
+    assert expert_tables.expert_multiply_adds(one, 64) == expert_tables.expert_multiply_adds(
+        two, 128
+    )
+    assert expert_tables.expert_bytes(one) == 2 * expert_tables.expert_bytes(two)
 
 
 def test_copies_of_a_token() -> None:
-    assert ways.token_copies(tables.dealt(1)) == 8
-    assert ways.token_copies(tables.dealt(8)) == 1
+    assert ways.token_copies(context_tables.dealt(1)) == 8
+    assert ways.token_copies(context_tables.dealt(8)) == 1
     assert ways.token_copies(tables.on("deepseek-r1", Layout(tp=8, pcp=2), "h200")) == 16
     assert ways.token_copies(tables.on("llama-3.1-70b", Layout(tp=8))) == 1
 

@@ -6,6 +6,10 @@ from functools import partial
 from html import escape
 from typing import Final
 
+import context_tables
+import expert_tables
+import pipeline_tables
+import tensor_tables
 import way_tables as tables
 import ways
 from messages import Message
@@ -39,17 +43,17 @@ llama_width = tables.LLAMA.dtype.bytes
 llama_message = size(requests * llama_hidden * llama_width)
 llama_reduces = 2 * llama_layers + 1
 llama_reduced = size(llama_reduces * requests * llama_hidden * llama_width)
-llama_copies = size(tables.copied_bytes(LLAMA_TP8))
+llama_copies = size(tensor_tables.copied_bytes(LLAMA_TP8))
 llama_heads = tables.LLAMA.heads
 llama_tp = runs(admitted(tables.LLAMA, Axis.TP, up_to=64))
-r1_copies = gib(tables.copied_bytes(R1_TP8))
+r1_copies = gib(tensor_tables.copied_bytes(R1_TP8))
 r1_weights = gib(Shard.of(R1_TP8, 0).weight_bytes)
 qwen_kv_heads = tables.QWEN.kv_heads
 qwen_kv_tp4 = size(ways.token_bytes(QWEN_TP4))
 qwen_kv_tp8 = size(ways.token_bytes(QWEN_TP8))
 
 # Pipeline
-PIPELINED: Final = tables.pipelined()
+PIPELINED: Final = pipeline_tables.pipelined()
 qwen_layers = tables.QWEN.layers
 qwen_split = ", ".join(map(str, pipeline_split(qwen_layers, PIPELINED.layout.pp)))
 qwen_message = size(requests * tables.QWEN.hidden * tables.QWEN.dtype.bytes)
@@ -65,11 +69,11 @@ most_experts = experts_on(qwen_experts, ep_width, 0)
 fewest_experts = experts_on(qwen_experts, ep_width, ep_width - 1)
 ranks_with_more = DEALT.spare
 ranks_with_fewer = ep_width - DEALT.spare
-fullest = gib(tables.expert_bytes(QWEN_EP12, 0))
-emptiest = gib(tables.expert_bytes(QWEN_EP12, ep_width - 1))
-slice_adds = f"{tables.routed(QWEN_TP8).each.multiply_adds / 1e6:.1f}"
+fullest = gib(expert_tables.expert_bytes(QWEN_EP12, 0))
+emptiest = gib(expert_tables.expert_bytes(QWEN_EP12, ep_width - 1))
+slice_adds = f"{expert_tables.routed(QWEN_TP8).each.multiply_adds / 1e6:.1f}"
 expert_slices = QWEN_TP8.layout.expert_width
-whole_adds = f"{tables.routed(QWEN_TP8).each.multiply_adds * expert_slices / 1e6:.1f}"
+whole_adds = f"{expert_tables.routed(QWEN_TP8).each.multiply_adds * expert_slices / 1e6:.1f}"
 top_k = tables.QWEN.experts.per_token if tables.QWEN.experts else 0
 
 # Context
@@ -85,7 +89,7 @@ r1_latent = ways.token_bytes(R1_TP8) // r1_layers
 context = whole(tables.CONTEXT)
 dealt_most = whole(longest_share(tables.CONTEXT, 8, 1))
 dealt_wide = whole(longest_share(tables.CONTEXT, 8, 64))
-block = KvCache.of(tables.dealt(1)).block_size
+block = KvCache.of(context_tables.dealt(1)).block_size
 block_dcp8 = block * 8
 gqa_heads = tables.QWEN.kv_heads
 gqa_dcp = runs([n for n in admitted(tables.QWEN, Axis.DCP, beside=Layout(tp=8), up_to=8) if n > 1])
@@ -97,7 +101,7 @@ R1_PCP: Final = tables.on("deepseek-r1", Layout(tp=8, pcp=4), "h200")
 _ep = partial(Message.of, QWEN_EP, tables.DECODE)
 _dp = partial(Message.of, QWEN_DP, tables.DECODE)
 _pcp = partial(Message.of, R1_PCP, EngineBatch(prefill=((LONG.tokens, 0),)).share(R1_PCP.layout))
-_dcp = partial(Message.of, tables.dealt(8), tables.DECODE)
+_dcp = partial(Message.of, context_tables.dealt(8), tables.DECODE)
 _pp = partial(Message.of, PIPELINED, tables.DECODE)
 stage_hidden = _pp("hidden states")
 dp_hidden, dp_sums = _dp("dispatch"), _dp("combine")

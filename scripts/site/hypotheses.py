@@ -8,12 +8,12 @@ from html import escape
 from typing import Final
 
 from dcp import INPUT as LONG_INPUT
-from dcp import LONG, QWEN, RANKS, Held, qwen_copies, request_tokens
+from dcp import LONG, QWEN, RANKS, qwen_copies, request_tokens
 from dcp import NAMES as MODEL_NAMES
 from dcp import OUTPUT as LONG_OUTPUT
-from dcp import held as launch
 from figures import SPREAD
 from guided import INPUT, OUTPUT, SEQUENCES, SETTINGS, guide
+from held import Held, held
 from prices import CONCURRENCY, LAYOUTS, throughput, tpot
 from rate_tables import listed
 from vllm_parallel import Cluster, KvCache, Layout, Verdict, load_gpu
@@ -203,7 +203,7 @@ def _catches_up(one: Layout, other: Layout) -> str:
 
 def _qwen_launch(dcp: int) -> Held:
     cluster = Cluster(gpu=load_gpu("h200"), gpus_per_node=RANKS)
-    return launch(QWEN, Layout(tp=RANKS, dcp=dcp), cluster, LONG)
+    return held(QWEN, Layout(tp=RANKS, dcp=dcp), cluster, LONG)
 
 
 @cache

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from drawn import placed
 from figures import SPREAD
 from guided import INPUT, MODEL, OUTPUT, SETTINGS, guide
 from vllm_parallel import Deployment, Layout
@@ -119,7 +120,7 @@ def step_chart() -> str:
     names = tuple({"collectives": "exchange", "kv": "kv read"}.get(part, part) for part in PARTS)
     chart = Bars(parts=names, groups=tuple(groups))
     title = f"Milliseconds of a decode step, contexts of {context} tokens"
-    return _figure(stacked(chart, "step-time", title), title)
+    return placed(stacked(chart, "step-time", title), title)
 
 
 def link_chart() -> str:
@@ -146,7 +147,7 @@ def link_chart() -> str:
     up = ((1, "1 µs"), (10, "10 µs"), (100, "100 µs"), (1000, "1 ms"))
     chart = Curves(lines=lines, across=across, up=up, marks=marks)
     title = "All-reduce on NVLink, by its bytes"
-    return _figure(curves(chart, "link-time", title), title, "Public measurements, in part assumed")
+    return placed(curves(chart, "link-time", title), title, "Public measurements, in part assumed")
 
 
 def roofline_chart() -> str:
@@ -168,7 +169,7 @@ def roofline_chart() -> str:
     up = tuple((float(count), f"{count} T") for count in (1, 10, 100, 1000))
     chart = Curves(lines=lines, across=across, up=up, marks=marks)
     title = "Operations a second by operations for a byte of weights, batches of some tokens marked"
-    return _figure(curves(chart, "roofline", title), title, "Computed from datasheet and shares")
+    return placed(curves(chart, "roofline", title), title, "Computed from datasheet and shares")
 
 
 def _roof(
@@ -177,13 +178,6 @@ def _roof(
     """Trillions of operations a second: what reading allows, at most what arithmetic does."""
     places = sorted({*intensities, peak / bandwidth})
     return tuple((one, min(one * bandwidth, peak) / 1e12) for one in places)
-
-
-def _figure(picture: str, title: str, standing: str = "Computed") -> str:
-    return (
-        f'<figure class="placement" tabindex="0" role="group" aria-label="{title}">{picture}'
-        f"<figcaption>{title}. {standing}.</figcaption></figure>"
-    )
 
 
 def left_out() -> str:

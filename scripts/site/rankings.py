@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from drawn import placed
 from guided import MODEL, NODE
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Verdict, load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates
@@ -157,7 +158,7 @@ def dcp_charts() -> str:
     model = "DeepSeek-R1, tp8 on eight H200"
     held = f"{model}: KV tokens of the service over the width of DCP"
     paid = f"{model}: TPOT of {DCP_REQUESTS} requests over the width of DCP, a line a context"
-    return _figure(curves(capacity, "dcp-capacity", held), held) + _figure(
+    return placed(curves(capacity, "dcp-capacity", held), held) + placed(
         curves(times, "dcp-tpot", paid), paid
     )
 
@@ -181,10 +182,3 @@ def dcp_words() -> str:
             text = f"{'costs' if change > 0 else 'saves'} {abs(change):.0%} of TPOT"
         parts.append(f"at {whole(context)} tokens it {text}")
     return f"Of dcp{widest} against dcp1, under {DCP_REQUESTS} requests: {', '.join(parts)}."
-
-
-def _figure(picture: str, title: str) -> str:
-    return (
-        f'<figure class="placement" tabindex="0" role="group" aria-label="{title}">{picture}'
-        f"<figcaption>{title}. Computed.</figcaption></figure>"
-    )

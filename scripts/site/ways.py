@@ -21,6 +21,7 @@ from vllm_parallel import (
     load_model,
 )
 from vllm_parallel.collectives import Batch, Collective, Device, EngineBatch, collectives
+from vllm_parallel.layout import Axis
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, computed, table
@@ -70,6 +71,12 @@ class Traffic:
 def gpu_calls(calls: tuple[Collective, ...]) -> list[Collective]:
     """The calls that carry activations; what synchronises engines runs on the CPU."""
     return [call for call in calls if call.device is Device.GPU]
+
+
+def calls_over(axis: Axis, deployment: Deployment, batch: Batch) -> list[Collective]:
+    """The calls of one rank over one of its groups, without pipeline stages."""
+    (step,) = collectives(deployment, batch)
+    return [call for call in gpu_calls(step.calls) if call.group is axis]
 
 
 def every_way() -> str:

@@ -15,7 +15,7 @@ CELL: Final = 36
 ROW: Final = 28
 HEAD: Final = 20
 MARGIN: Final = 4
-LONGEST: Final = 5  # letters that a cell holds
+LONGEST: Final = 4  # letters that a line of a cell holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +101,7 @@ def _column(split: HeadSplit, rank: int, rows: int) -> list[str]:
     middle = left + CELL // 2
     letters = [LETTERS[head % len(LETTERS)] for head in cached]
     kv = letters[0] if len(letters) == 1 else f"{letters[0]}–{letters[-1]}"
-    queries = head_ids(split.heads, split.tp, rank)
-    own = _run(queries)
-    own = own if len(own) <= LONGEST else f"{queries[0]}…"
+    own = _run(head_ids(split.heads, split.tp, rank))
     colour = f"rp-cell rp-g{cached[0] % COLOURS}"
     texts = [(own, "rp-cell"), (kv, colour), (split.tokens(rank).replace(",", ""), colour)][:rows]
     drawn = [element("text", str(rank), x=middle, y=14, class_="rp-rank")]
@@ -111,9 +109,24 @@ def _column(split: HeadSplit, rank: int, rows: int) -> list[str]:
         top = HEAD + row * ROW
         drawn += [
             element("rect", x=left + 1, y=top + 1, width=CELL - 2, height=ROW - 2, class_=kind),
-            element("text", text, x=middle, y=top + 18, class_="rp-note"),
+            *_text(text, middle, top),
         ]
     return drawn
+
+
+def _text(text: str, middle: int, top: int) -> list[str]:
+    """A cell's text; a run that is too long for a line breaks behind its dash.
+
+    >>> [line.partition(">")[2] for line in _text("96–111", 0, 0)]
+    ['96–</text>', '111</text>']
+    """
+    first, dash, last = text.partition("–")
+    lines = [text] if len(text) <= LONGEST or not dash else [first + dash, last]
+    heights = (18,) if len(lines) == 1 else (12, 24)
+    return [
+        element("text", line, x=middle, y=top + height, class_="rp-note")
+        for line, height in zip(lines, heights, strict=True)
+    ]
 
 
 def _run(heads: range) -> str:

@@ -61,8 +61,8 @@ def _entry(word: Word) -> str:
     others = f" <small>also {escape(', '.join(word.others))}</small>" if word.others else ""
     more = f' <a href="{HOME}{word.page}" aria-label="More on {escape(word.term)}">More</a>'
     return (
-        f'<div class="entry" id="{word.ident}"><p><dfn>{escape(word.term)}</dfn>{others}'
-        f'<a class="headerlink" href="#{word.ident}" title="Permanent link">¶</a></p>'
+        f'<div class="entry"><h2 id="{word.ident}"><dfn>{escape(word.term)}</dfn>{others}'
+        f'<a class="headerlink" href="#{word.ident}" title="Permanent link">¶</a></h2>'
         f"<p>{inline(word.says)}{more}</p></div>"
     )
 

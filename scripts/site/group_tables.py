@@ -48,9 +48,9 @@ def _card(layout: Layout) -> str:
     anchor = ident(layout)
     rows = "".join(_row(layout, axis) for axis in Axis)
     return (
-        f'<div class="entry groups" id="{anchor}"><p><code>{layout}</code>'
-        f'<a class="headerlink" href="#{anchor}" title="Permanent link">¶</a></p>'
-        f"<dl>{rows}</dl></div>"
+        f'<div class="entry groups"><h3 id="{anchor}"><code>{layout}</code>'
+        f'<a class="headerlink" href="#{anchor}" title="Permanent link">¶</a></h3>'
+        f'<dl data-search-exclude="yes">{rows}</dl></div>'
     )
 
 

@@ -60,6 +60,10 @@ SEARCHES: Final = (
     ),
     ("Available KV cache memory: 52.21 GiB", "/reference/log-lines/"),
     ("pipeline", "/parallelism/pipeline/"),
+    ("tensor parallel", "/parallelism/tensor/"),
+    ("tp2 pp4", "/reference/groups/#tp2-pp4"),
+    ("tp4-pp2-dp2", "/reference/groups/#tp4-pp2-dp2"),
+    ("replica", "/reference/glossary/#replica"),
 )
 WORDS: Final = ("GiB", "memory", "tokens", "blocks", "H100", "fp8", "2", "NCCL", "preemption", "a")
 

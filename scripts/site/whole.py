@@ -140,7 +140,7 @@ def _contents(pages: list[Page], parts: Mapping[str, str]) -> str:
 
     def group(title: str, members: Iterator[Page]) -> str:
         lines = "".join(map(line, members))
-        return f"<li>{escape(title)}<ol>{lines}</ol></li>" if title else lines
+        return f"<li><strong>{escape(title)}</strong><ol>{lines}</ol></li>" if title else lines
 
     groups = groupby(pages, lambda page: page.parent.title if page.parent else "")
     listed = "".join(group(title, members) for title, members in groups)

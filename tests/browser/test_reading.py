@@ -25,6 +25,11 @@ ROWS: Final = (  # a page of rows, and one of them
 FOCUS: Final = "document.activeElement"
 LEADS: Final = """() => [...document.querySelectorAll(".whole-contents a")]
   .map(one => document.querySelector(one.hash)?.matches("section"))"""
+# Told apart without colour: how each kind of figure is set.
+KINDS: Final = """() => ["computed", "assumed", "measured"].map(kind => {
+  const style = getComputedStyle(document.querySelector(`p > data.${kind}`))
+  return [style.fontStyle, Number(style.fontWeight)]
+})"""
 REGIONS: Final = (".md-skip", ".md-header", ".md-sidebar--primary", ".md-content", ".md-footer")
 REGION: Final = f"regions => regions.findIndex(one => {FOCUS}.closest(one))"
 
@@ -166,6 +171,7 @@ def test_the_whole_on_one_page(page: Page, host: str) -> None:
     ink, paper = page.evaluate(
         "['color', 'backgroundColor'].map(name => getComputedStyle(document.body)[name])"
     )
+    assert page.evaluate(KINDS) == [["normal", 400], ["italic", 400], ["normal", 600]]
     assert light(ink) < 100 < 200 < light(paper), "dark on white, whatever the screen shows"
 
 

@@ -1,7 +1,7 @@
 """Addresses are promises: `addresses.txt` lists every page's, and none disappears.
 
-A new page adds its line, unless it is a model's, which comes of itself; one that moves leaves
-something at its old address.
+A new page adds its line, unless it is a model's, which comes of itself; one that moves keeps it,
+and gets one in `scripts/site/moved.toml`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def test_the_list_is_in_order() -> None:
 @pytest.mark.site
 def test_every_page_is_where_it_was(real_site: Path) -> None:
     built = addresses(real_site)
-    assert not set(PINNED) - set(built), "pages that have disappeared"
+    assert not set(PINNED) - set(built), "pages that have disappeared: moved.toml says where"
     generated = {f"models/{name}/" for name in model_names()}
     assert not set(built) - set(PINNED) - generated, f"pages that {LIST.name} does not list"
 

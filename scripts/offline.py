@@ -35,12 +35,13 @@ START_OF_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 _BUNDLE = re.compile(r'<script src="(?P<root>[^"]*)assets/javascripts/bundle\.')
 _FEED = re.compile(r'<link rel="alternate"[^>]*>|<a href="[^"]*feed\.xml">(.*?)</a>')
-# The only worker is that of the search; one made from a text needs no file.
+# The worker of the search; one made from a text needs no file.
 _SHIM = """{
   const source = %s
   window.Worker = class extends Worker {
     constructor(address, options) {
-      super(URL.createObjectURL(new Blob([source], {type: "text/javascript"})), options)
+      const search = /workers\\/search\\./.test(address)
+      super(search ? URL.createObjectURL(new Blob([source])) : address, options)
     }
   }
 }

@@ -131,6 +131,7 @@ def models() -> Rows:
             "request_kv_bytes": bytes_of.request_bytes,
             "config_read_in": source.config,
             "held_against": source.check,
+            "page": f"models/{name}/",
             "address": f"{REFERENCE}/models/#{name}",
         }
 

@@ -154,6 +154,7 @@ TABLES: Final = (
             "request_kv_bytes": "bytes of its KV cache at tp 1",
             "config_read_in": "where its config was read",
             "held_against": "a second source, or null",
+            "page": "its own page on the site, which leads to its grid of layouts",
         },
     ),
     Table(

@@ -26,9 +26,9 @@ MARKER = '<div class="whole"></div>'
 INDEX = "index.html"
 
 _ARTICLE = re.compile(r'<article class="md-content__inner[^>]*>(.*)</article>', re.DOTALL)
-# What a page has for its own screen: scripts, styles, buttons, signs of links, copies of code.
+# What a page has for its own screen: scripts, styles, forms, signs of links, copies of code.
 _SCREEN = re.compile(
-    r"<!--.*?-->|<(style|script)\b.*?</\1>"
+    r"<!--.*?-->|<(style|script|form)\b.*?</\1>"
     r'|<a class="(?:headerlink|anchor-link|md-content__button)[^>]*>.*?</a>'
     r'|<div class="clipboard-copy-txt"[^>]*>.*?</div>|<clipboard-copy\b.*?</clipboard-copy>',
     re.DOTALL,
@@ -86,9 +86,9 @@ def ident(page: str) -> str:
     """The name of a page's part, by its path in the site.
 
     >>> ident("guide/launch/index.html"), ident("index.html")
-    ('guide-launch', 'home')
+    ('page-guide-launch', 'page-home')
     """
-    return page.removesuffix(INDEX).strip("/").replace("/", "-") or "home"
+    return f"page-{page.removesuffix(INDEX).strip('/').replace('/', '-') or 'home'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

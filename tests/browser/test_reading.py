@@ -142,6 +142,10 @@ def test_the_site_opens_from_a_folder(page: Page, tmp_path: Path) -> None:
     hit.wait_for(state="attached", timeout=60_000)
     hit.evaluate("one => one.click()")
     page.wait_for_url(f"{wanted}*")
+    page.goto((folder / "planner/index.html").as_uri(), wait_until="load")
+    assert page.locator("#planner-static").is_visible()
+    assert "a site that a server sends" in page.locator("#planner-static").inner_text()
+    assert not page.locator("#planner").is_visible()
     assert (watched.errors, watched.strangers) == ([], [])
 
 

@@ -70,7 +70,7 @@ def test_every_page_is_a_part_of_the_whole(real_site: Path) -> None:
     pages = {link for link in links if link.endswith("/") and not link.startswith(".")}
     assert len(pages) > 40
     for page in pages:
-        assert f'<section id="{page.strip("/").replace("/", "-")}">' in whole, page
+        assert f'<section id="page-{page.strip("/").replace("/", "-")}">' in whole, page
     assert "print/" not in (real_site / "search/search_index.json").read_text("utf-8")
 
 
@@ -81,9 +81,12 @@ def test_forms_of_the_small_site(mini: Path, builder: Builder) -> None:
     built = builder.build(mini, mini.with_name("site"))
     assert built.code == 0, built.output
     whole = built.page("print/index.html")
-    assert '<h3 id="home--here">Here</h3>' in whole
-    assert '<a href="#guide-estimate">There</a>, <a href="#home--here">here</a>' in whole
-    assert whole.index('<section id="home">') < whole.index('<section id="guide-estimate">')
+    assert '<h3 id="page-home--here">Here</h3>' in whole
+    assert '<a href="#page-guide-estimate">There</a>, <a href="#page-home--here">here</a>' in whole
+    first, second = (
+        whole.index(f'<section id="{one}">') for one in ("page-home", "page-guide-estimate")
+    )
+    assert first < second
     assert f"{ADDRESS}guide/estimate/" in built.page("sitemap.xml")
     assert "print" not in built.page("sitemap.xml")
     assert "All of it" not in built.page("search/search_index.json")

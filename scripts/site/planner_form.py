@@ -33,28 +33,29 @@ def form() -> str:
     """The form; without JavaScript it stays hidden."""
     python = browser_python.files()
     total = sum(path.stat().st_size for path in python) + len(browser_package.archive())
+    size = f"{total / MIB:.0f} MiB" if python else ""
     facts = {
         "python": PYTHON if python else "",
         "archive": f"{ARCHIVE}{browser_package.archive_name()}",
-        "size": f"{total / MIB:.0f} MiB",
+        "size": size,
         "most": str(MOST_CHARACTERS),
     }
     data = " ".join(f'data-{name}="{escape(value)}"' for name, value in facts.items())
     return (
-        f'<form id="planner" class="planner" hidden {data}>\n{"".join(_fields(bool(python)))}'
+        f'<form id="planner" class="planner" hidden {data}>\n{"".join(_fields(size))}'
         '</form>\n<p id="planner-said" class="planner-said" role="status" aria-live="polite"></p>\n'
         '<p id="planner-copied" class="planner-hidden" role="status" aria-live="polite"></p>\n'
         '<div id="planner-answer" class="planner-answer"></div>'
     )
 
 
-def _fields(python: bool) -> Iterator[str]:
+def _fields(size: str) -> Iterator[str]:
     models = [("", "my own config.json"), *((name, name) for name in model_names())]
     yield _group(
         "Model",
         [
             _select("model", "Catalog", models, MODEL),
-            _own(python),
+            _own(size),
         ],
     )
     yield _group(
@@ -112,10 +113,13 @@ def _text(name: str, says: str, value: float) -> str:
     return _labelled(name, says, made)
 
 
-def _own(python: bool) -> str:
-    """Where a config is pasted or dropped; `python` says whether this build can run it."""
-    note = "It is computed in this browser and sent nowhere."
-    if not python:
+def _own(size: str) -> str:
+    """Where a config is pasted or dropped; `size` is that of Python, empty without one."""
+    note = (
+        f"It is computed in this browser, which loads Python for it once, {size}; nothing is sent "
+        "anywhere."
+    )
+    if not size:
         note = "This build of the site has no Python for browsers, so it cannot be computed here."
     area = (
         '<textarea id="planner-config" name="config" rows="4" spellcheck="false" '
@@ -126,8 +130,8 @@ def _own(python: bool) -> str:
     return (
         f"{_labelled('config', OWN, area)}"
         f'<p class="field">{file}</p>\n<p id="planner-own" class="hint">{note} '
-        '<span class="unlinked" hidden>It is too long for an address: the link leaves it out.'
-        "</span></p>\n"
+        '<span class="unlinked" hidden>The address leaves it out: it is too long, or this browser '
+        "too old.</span></p>\n"
     )
 
 

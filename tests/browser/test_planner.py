@@ -14,7 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import NOT_RUN, SITE
+from tests.browser.conftest import NOT_RUN, SITE, served
 from tests.browser.look import PHONE, SCHEMES, WIDEST, violations, watch
 from tests.browser.planner_questions import MODELS, batch_lines, forms
 from vllm_parallel.engine.commands import find
@@ -231,6 +231,13 @@ def test_each_state_of_the_page_is_clean(query: str, page: Page, host: str) -> N
         assert not list(violations(page, axe)), scheme
     page.set_viewport_size({"width": PHONE, "height": 740})
     assert page.evaluate(WIDEST) is None
+
+
+def test_a_site_in_a_folder_of_its_host(page: Page) -> None:
+    """Addresses are relative to the scripts, not to the host."""
+    with served(SITE.parent) as host:
+        opened(page, f"{host}/{SITE.name}")
+        assert "From the figures that the site was built with." in said(page)
 
 
 def test_an_address_that_anyone_wrote(page: Page, host: str) -> None:

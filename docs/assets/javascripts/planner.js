@@ -34,8 +34,9 @@ async function keep(values) {
   if (values.model) query.set("model", values.model)
   for (const name of NAMES) if (values[name] !== defaults[name]) query.set(name, values[name])
   if (picked) query.set("layout", picked)
-  const packed = values.config ? await pack(values.config) : ""
-  const fits = packed.length <= LINK
+  const packs = values.config && "CompressionStream" in window
+  const packed = packs ? await pack(values.config) : ""
+  const fits = packed.length <= LINK && Boolean(packed || !values.config)
   form.querySelector(".unlinked").hidden = fits
   const address = new URL(location)
   address.search = query

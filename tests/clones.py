@@ -49,7 +49,8 @@ def furnish(folder: Path) -> dict[str, str]:
     programs.mkdir(parents=True)
     for program in (Path(sys.prefix) / "bin").iterdir():
         (programs / program.name).symlink_to(program)
-    (folder / ".venv" / "lib").symlink_to(Path(sys.prefix) / "lib")
+    for part in ("lib", "share"):  # packages, and what Jupyter finds its kernels by
+        (folder / ".venv" / part).symlink_to(Path(sys.prefix) / part)
     config = (Path(sys.prefix) / "pyvenv.cfg").read_bytes()
     (folder / ".venv" / "pyvenv.cfg").write_bytes(config)
     pins = b"".join((folder / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))

@@ -48,7 +48,7 @@ def complaints(folder: Path, release: str) -> Iterator[str]:
     missing = [name for name in PLACES if not (folder / name).is_file()]
     if missing:
         names = ", ".join(missing)
-        yield f"{folder.relative_to(ROOT)}/ has no {names}; run make record VERSION={release}"
+        yield f"the record of {release} has no {names}; run make record VERSION={release}"
         return
     for name in ("flags.json", "metrics.json"):
         said = json.loads((folder / name).read_text("utf-8"))["release"]
@@ -96,11 +96,13 @@ def main() -> None:
     """Refuses a record that is not whole, else adopts it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("release", help="the release whose record is the contract from now on")
-    release = parser.parse_args().release
-    found = list(complaints(OTHERS / release, release))
+    parser.add_argument("--records", type=Path, default=OTHERS, help="where records lie")
+    given = parser.parse_args()
+    folder, release = given.records / given.release, given.release
+    found = list(complaints(folder, release))
     if found:
         raise SystemExit("\n".join(found))
-    for line in adopt(OTHERS / release, release):
+    for line in adopt(folder, release):
         print(line)
 
 

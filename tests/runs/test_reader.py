@@ -43,6 +43,7 @@ def test_a_config_beside_is_required(tmp_path: Path) -> None:
 def test_only_folders_with_a_run_are_runs(tmp_path: Path) -> None:
     written(tmp_path / "b")
     written(tmp_path / "a")
+    written(tmp_path / "a.originals")
     (tmp_path / "launches").mkdir()
     assert [folder.name for folder in run_folders(tmp_path)] == ["a", "b"]
 

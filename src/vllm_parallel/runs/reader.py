@@ -12,6 +12,7 @@ from vllm_parallel.runs.run import Hardware, Processor, Run, RunLayout, RunLoad,
 from vllm_parallel.runs.toml import Table
 
 RUN_FILE: Final = "run.toml"
+ORIGINALS: Final = ".originals"  # of a run that was redacted in place: they stay at home
 MOST_TRIALS: Final = 10_000  # of a run; a list of file names stays small
 NAME: Final = re.compile(r"(?![-.~])[^/\\\x00-\x1f]{1,100}")
 
@@ -41,12 +42,13 @@ def read_run(folder: Path) -> Run:
 
 
 def run_folders(folder: Path) -> tuple[Path, ...]:
-    """The folders right below one that hold a run, by name.
+    """The folders right below one that hold a run, by name; not what redaction keeps beside one.
 
     >>> run_folders(Path("no such folder"))
     ()
     """
-    return tuple(sorted(path.parent for path in folder.glob(f"*/{RUN_FILE}")))
+    found = (path.parent for path in folder.glob(f"*/{RUN_FILE}"))
+    return tuple(sorted(one for one in found if one.suffix != ORIGINALS))
 
 
 def is_file_name(name: str) -> bool:

@@ -13,6 +13,7 @@ from vllm_parallel.engine.bench_results.sweep import Follow
 from vllm_parallel.errors import ParseError, on_one_line
 from vllm_parallel.frozen import dataclass, field
 from vllm_parallel.runs.finding import Finding, Sort
+from vllm_parallel.runs.reader import ORIGINALS
 from vllm_parallel.runs.seal import SEAL, broken, checksum, files_of, sealed
 from vllm_parallel.runs.secrets import Secret, secrets
 from vllm_parallel.runs.text import pieces
@@ -88,7 +89,7 @@ def redact(folder: Path, into: Path | None, words: Sequence[str] = ()) -> Redact
         problem, fix = finding.says, "a changed run is not redacted"
         raise ParseError(place=on_one_line(finding.file), problem=problem, fix=fix)
     folder = folder.resolve()
-    kept = folder.with_name(f"{folder.name}.originals") if into is None else folder
+    kept = folder.with_name(f"{folder.name}{ORIGINALS}") if into is None else folder
     target = folder if into is None else into
     _refuse_taken(kept if into is None else target)
     shutil.copytree(folder, kept if into is None else target)

@@ -17,9 +17,8 @@ END
 # --8<-- [start:ask]
 vllm-parallel plan tinyllama-1.1b -tp 2 --gpu l40s
 # → tinyllama-1.1b as tp2: 2 ranks
-vllm-parallel check -- vllm serve TinyLlama/TinyLlama-1.1B-Chat-v1.0 -tp 4 -dcp 2
-# → exit code 1
-# → dcp
+vllm-parallel check -- vllm serve TinyLlama/TinyLlama-1.1B-Chat-v1.0 -tp 4
+# → accepts it.
 # --8<-- [end:ask]
 
 # --8<-- [start:test]

@@ -23,5 +23,5 @@ vllm-parallel compare results/2026-12-01-my-run --baseline tp1
 
 # --8<-- [start:site]
 make published
-# → site/results/index.html: A run of mine
+# → site/results/record/index.html: A run of mine
 # --8<-- [end:site]

@@ -116,7 +116,8 @@ def _source_line(name: str, source: ModelSource) -> str:
     names = ", ".join(hub_names().get(name, ()))
     held = f" Held against {'; '.join(checks)}." if checks else ""
     known = f" On the hub: {names}." if names else ""
-    return f"- `{name}`, {load_model(name).architecture}.{known} Read in {source.config}.{held}"
+    page = f"[`{name}`](../../models/{name}/)"
+    return f"- {page}, {load_model(name).architecture}.{known} Read in {source.config}.{held}"
 
 
 def _gpu_row(gpu: Gpu) -> list[Cell]:

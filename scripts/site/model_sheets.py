@@ -84,7 +84,8 @@ def intro(on: OnGpus) -> str:
         f"<p>Its weights are {figure(gib(weights))}. With <code>--max-model-len "
         f"{on.subject.length}</code> it starts on {held}.</p>"
     )
-    return notes + text
+    planner = f'<a href="../../planner/?model={on.subject.name}">the planner</a>'
+    return f"{notes}{text}<p>Other numbers, and pictures of who holds what: ask {planner}.</p>"
 
 
 def figure(text: str) -> str:

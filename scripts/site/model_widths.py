@@ -16,7 +16,9 @@ from vllm_parallel.render.html import Cell, table
 from vllm_parallel.verdict import MEMORY_RULES
 
 MOST: Final = 16
+OURS: Final = "vLLM has no sentence for it; the words are ours."
 ROOT: Final = "../.."  # from models/NAME/ to the site
+BARE: Final = {rule.name for rule in RULES if rule.bare}
 KNOWN: Final = {rule.name for rule in RULES} | {rule.name for rule in MEMORY_RULES}
 SHARING: Final = (2, 4, 8, 16)  # ranks that may share experts
 NAMES: Final = {
@@ -90,12 +92,13 @@ def card(said: Said, example: str) -> str:
     """A refusal: its rule, an example, the sentence and the way out."""
     says = escape(said.message).replace("\n", "<br>")
     name = f"<code>{said.rule}</code>"
+    bare = f'<p class="rule-bare">{OURS}</p>' if said.rule in BARE else ""
     if said.rule in KNOWN:
         name = f'<a href="{ROOT}/reference/constraints/#{said.rule}">{name}</a>'
     return (
         f'<div class="rule"><p class="rule-name">{name}'
         f'<span class="known">{escape(example)}</span></p>'
-        f'<p class="rule-says"><code>{says}</code></p>'
+        f'<p class="rule-says"><code>{says}</code></p>{bare}'
         f'<p class="rule-fix">Way out: {escape(said.fix)}.</p></div>'
     )
 

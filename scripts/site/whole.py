@@ -33,6 +33,7 @@ _SCREEN = re.compile(
     r'|<div class="clipboard-copy-txt"[^>]*>.*?</div>|<clipboard-copy\b.*?</clipboard-copy>',
     re.DOTALL,
 )
+_UNFOUND = '<meta name="robots" content="noindex">'  # each part has an address of its own
 _HEADING = re.compile(r"(</?h)([1-5])\b")
 
 
@@ -59,7 +60,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> str:
-    """Name it to no search engine: each part has an address of its own."""
+    """Name it to no search engine."""
     if template_name != "sitemap.xml" or _WHOLE.target is None or not config.site_url:
         return output
     place = re.escape(config.site_url + _WHOLE.target.url)
@@ -79,7 +80,8 @@ def on_post_build(config: MkDocsConfig) -> None:
             place = Place(page=page.file.dest_uri, target=target.file.dest_uri, parts=parts)
             sections.append(f'<section id="{place.part}">{part(article[1], place)}</section>')
     path = Path(target.file.abs_dest_path)
-    path.write_text(path.read_text("utf-8").replace(MARKER, "\n".join(sections)), "utf-8")
+    html = path.read_text("utf-8").replace("</head>", f"{_UNFOUND}</head>", 1)
+    path.write_text(html.replace(MARKER, "\n".join(sections)), "utf-8")
 
 
 def ident(page: str) -> str:

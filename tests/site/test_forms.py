@@ -89,6 +89,7 @@ def test_forms_of_the_small_site(mini: Path, builder: Builder) -> None:
     assert first < second
     assert f"{ADDRESS}guide/estimate/" in built.page("sitemap.xml")
     assert "print" not in built.page("sitemap.xml")
+    assert 'content="noindex"' in whole
     assert "All of it" not in built.page("search/search_index.json")
     assert f"]({ADDRESS}guide/estimate/): " in built.page("llms.txt")
     assert "There, here." in built.page("llms-full.txt")

@@ -28,7 +28,9 @@ from html_tree import Element, parse  # noqa: E402  # a hook's folder is on no p
 from sections import content  # noqa: E402
 
 CATALOG: Final = Path("src", "vllm_parallel", "catalog")
-PARTS: Final = ("docs", "results", "scripts", "snippets", "src", "tests/oracle", "README.md")
+PARTS: Final = (
+    "docs", "results", "scripts", "snippets", "src", "tests/oracle", "CHANGELOG.md", "README.md",
+)  # fmt: skip
 UNSEEN: Final = frozenset({"script", "style", "template"})
 # Long enough to be one figure and no other by chance: thousands, or decimals with a unit.
 FIGURE: Final = re.compile(

@@ -65,7 +65,7 @@ def _listed(config: MkDocsConfig) -> Iterator[str]:
 
 
 def _said(config: MkDocsConfig) -> Iterator[str]:
-    yield _head(config)
+    yield f"{_head(config)}\nFigures in *italics* are assumed, those in **bold** were measured.\n"
     for page in _SITE.pages:
         if not page.url.startswith(_LEFT_OUT):
             said = content(parse(Path(page.file.abs_dest_path).read_text("utf-8")))

@@ -53,6 +53,17 @@ PASTE: Final = """text => {
     clipboardData: data, bubbles: true, cancelable: true }))
 }"""
 
+DROP: Final = """text => {
+  const data = new DataTransfer()
+  data.items.add(new File([text], "config.json", { type: "application/json" }))
+  const seen = new Promise(done => {
+    document.getElementById("planner").addEventListener("answered", done, { once: true })
+  })
+  document.getElementById("planner").dispatchEvent(new DragEvent("drop", {
+    dataTransfer: data, bubbles: true, cancelable: true }))
+  return seen.then(() => {})
+}"""
+
 
 @pytest.fixture
 def python() -> None:
@@ -161,7 +172,9 @@ HOSTILE: Final = {
 }
 
 
-def test_configs_of_others_end_in_a_sentence(planner: Page, host: str, python: None) -> None:
+def test_configs_of_others_end_in_a_sentence(
+    planner: Page, host: str, python: None, tmp_path: Path
+) -> None:
     watched = watch(planner, host)
     for name, (text, says) in HOSTILE.items():
         planner.evaluate(PASTE, text)
@@ -171,8 +184,16 @@ def test_configs_of_others_end_in_a_sentence(planner: Page, host: str, python: N
         assert len(found) < 500, (name, found)
         assert "\n" not in found.strip(), (name, found)
     assert not planner.query_selector("#planner-said img, #planner-answer img")
-    planner.evaluate(PASTE, QWEN)
-    assert "vLLM starts" in said(planner)
+    for change in (PASTE, DROP):
+        planner.evaluate(change, "[]")
+        assert said(planner).startswith("the config is []")
+        planner.evaluate(change, QWEN)
+        assert "vLLM starts" in said(planner)
+    file = tmp_path / "config.json"
+    file.write_text("[1]")
+    planner.set_input_files("[name=file]", files=file)
+    planner.wait_for_function("document.querySelector('#planner-config').value === '[1]'")
+    assert said(planner).startswith("the config is [1]")
     assert not watched.errors
 
 

@@ -49,6 +49,8 @@ def _markdown(element: Element) -> Iterator[str]:
 
 
 def _element(element: Element) -> str:
+    if "tabbed-set" in element.classes:
+        return _tabs(element)
     if element.tag in _OWN:
         return _OWN[element.tag](element)
     inner = "".join(_markdown(element))
@@ -56,6 +58,21 @@ def _element(element: Element) -> str:
     if sign and inner.strip():
         return f"{sign}{inner.strip()}{sign}"
     return f"\n\n{inner.strip()}\n\n" if element.tag in _BLOCKS else inner
+
+
+def _tabs(element: Element) -> str:
+    """Every tab below its name, which on the page stands in a row with the others.
+
+    >>> from html_tree import parse
+    >>> label, block = "<label>{}</label>".format, "<div class=tabbed-block>{}</div>".format
+    >>> html = f"<div class=tabbed-set>{label('a')}{label('b')}{block(1)}{block(2)}</div>"
+    >>> text(parse(html)).split()
+    ['a:', '1', 'b:', '2']
+    """
+    names = [one for one in element.walk() if one.tag == "label"]
+    blocks = [one for one in element.walk() if "tabbed-block" in one.classes]
+    pairs = zip(names, blocks, strict=True)
+    return "".join(f"\n\n{_line(name)}:\n\n{''.join(_markdown(block))}" for name, block in pairs)
 
 
 def _heading(element: Element) -> str:

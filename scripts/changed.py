@@ -29,7 +29,7 @@ from sections import content  # noqa: E402
 
 CATALOG: Final = Path("src", "vllm_parallel", "catalog")
 PARTS: Final = (
-    "docs", "results", "scripts", "snippets", "src", "tests/oracle", "CHANGELOG.md", "README.md",
+    "docs", "results", "scripts", "snippets", "src", "tests", "CHANGELOG.md", "README.md",
 )  # fmt: skip
 UNSEEN: Final = frozenset({"script", "style", "template"})
 # Long enough to be one figure and no other by chance: thousands, or decimals with a unit.

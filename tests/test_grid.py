@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 from typing import Final
 
 import pytest
+from mkdocs.exceptions import PluginError
 
 import model_index
 import model_parts
 from alike import Alike
 from grid import COUNTS, TOP
 from gridded import Subject, answers_of, cluster_of, grid_of
+from model_store import Store, shares
 from vllm_parallel import Deployment, Layout, Shard, Verdict, gpu_names, load_model, model_names
 from vllm_parallel.catalog.rates import rated_gpus
 from vllm_parallel.errors import VllmParallelError
@@ -105,6 +111,27 @@ def test_parts_add_up_to_the_weights(name: str) -> None:
     assert (model_parts.TOWER in taken) == bool(model.towers)
     assert ("mixers" in taken) == bool(model.mixers)
     assert taken[model_parts.REST] < weights / 500, "a part without a name of its own"
+
+
+def test_a_build_does_not_wait_for_who_has_failed(tmp_path: Path) -> None:
+    folder = tempfile.TemporaryDirectory(dir=tmp_path)
+    Path(folder.name, "done.sections.json").write_text('{"intro": "here"}', "utf-8")
+    failing = [sys.executable, "-c", "raise SystemExit(3)"]
+    store = Store(folder=folder, writers=[subprocess.Popen(failing)])
+    assert store.sheet("done") == {"intro": "here"}
+    with pytest.raises(PluginError, match="has not written missing"):
+        store.sheet("missing")
+    with pytest.raises(PluginError, match="ended with 3"):
+        list(store.finish())
+    store.close()
+    assert not Path(folder.name).exists()
+
+
+def test_models_are_dealt_to_processes_whole() -> None:
+    dealt = shares(model_names(), 3)
+    assert sorted(name for share in dealt for name in share) == model_names()
+    assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
+    assert not any(load_model(share[-1]).is_latent for share in dealt), "the longest come first"
 
 
 def test_every_model_has_a_family_and_a_name_to_download(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from mkdocs.exceptions import PluginError
+
 from vllm_parallel.catalog import hub_names, load_model, model_names
 
 SCRIPT: Final = Path(__file__).with_name("model_sheets.py")
@@ -44,7 +46,7 @@ class Store:
         """What is shown of a model, once it is written.
 
         Raises:
-            RuntimeError: a writer has failed.
+            PluginError: a writer has failed.
         """
         if name not in self._sheets:
             path = Path(self.folder.name) / f"{name}.sections.json"
@@ -58,11 +60,11 @@ class Store:
         """Wait for the writers; every grid and picture.
 
         Raises:
-            RuntimeError: a writer has failed.
+            PluginError: a writer has failed.
         """
         for writer in self.writers:
             if writer.wait():
-                raise RuntimeError(f"{SCRIPT.name} ended with {writer.returncode}")
+                raise PluginError(f"{SCRIPT.name} ended with {writer.returncode}")
         folder = Path(self.folder.name)
         yield from sorted(one for one in folder.rglob("*") if one.suffix in (".json", ".svg"))
 
@@ -77,7 +79,7 @@ class Store:
     def _refuse_failure(self, path: Path) -> None:
         codes = [writer.poll() for writer in self.writers]
         if any(codes) or (None not in codes and not path.exists()):
-            raise RuntimeError(f"{SCRIPT.name} has not written {path.name}: {codes}")
+            raise PluginError(f"{SCRIPT.name} has not written {path.name}: {codes}")
 
 
 def shares(names: Sequence[str], count: int) -> list[list[str]]:

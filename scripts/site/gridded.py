@@ -19,13 +19,13 @@ from vllm_parallel.errors import CatalogError
 from vllm_parallel.layouts import CONCURRENCY, CONTEXT
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.outcome import Found, Goal, Outcome, Refused, ranked
+from vllm_parallel.planned.notes import notes
 from vllm_parallel.planned.rows import OWN_WORD, STEP_PARTS, RefusedRow, Row, Shelf, cell
 from vllm_parallel.search import Search, SteadyDecode, appraised
 from vllm_parallel.settings import Settings
 from vllm_parallel.units import ceil_div
 
 PICTURES: Final = "placements"
-TOWER_KEYS: Final = frozenset({"text_config", "vision_config", "audio_config"})
 Outcomes = dict[Goal, Outcome]
 
 
@@ -64,15 +64,7 @@ class Subject:
     @property
     def notes(self) -> list[str]:
         """What a reader has to know first."""
-        notes = []
-        quantisation = self.model.quantisation
-        if quantisation is not None:
-            notes.append(f"Quantised as published: {quantisation.checkpoint}.")
-        if self.model.towers:
-            notes.append("Multimodal: its towers are counted, images in the load are not.")
-        elif not TOWER_KEYS.isdisjoint(published(self.name)):
-            notes.append("Multimodal, of which only the text part is counted.")
-        return notes
+        return notes(self.model, published(self.name))
 
     def load_on(self, gpu: str) -> SteadyDecode | None:
         """The load that times are of, None where the catalog has no rates."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vllm_parallel.planned.notes import notes
 from vllm_parallel.planned.rows import STEP_PARTS, RefusedRow, Row, Shelf, cell
 
-__all__ = ["STEP_PARTS", "RefusedRow", "Row", "Shelf", "cell"]
+__all__ = ["STEP_PARTS", "RefusedRow", "Row", "Shelf", "cell", "notes"]

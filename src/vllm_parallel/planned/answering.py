@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 from vllm_parallel.answers import answers
@@ -10,7 +11,7 @@ from vllm_parallel.catalog import hub_names
 from vllm_parallel.errors import VllmParallelError
 from vllm_parallel.json_text import NotJsonError, read_json
 from vllm_parallel.layouts import LayoutsAnswer
-from vllm_parallel.model import ModelConfig
+from vllm_parallel.planned.notes import notes
 from vllm_parallel.planned.request import Request
 from vllm_parallel.planned.rows import OWN_WORD, STEP_PARTS, RefusedRow, Row, Shelf, cell
 from vllm_parallel.render.placement import Placement, diagram
@@ -21,10 +22,9 @@ TOP: Final = 8
 def answered(request: str) -> str:
     """The answer to a form, both as JSON: what to show, or one sentence as `error`.
 
-    >>> json.loads(answered('{"model": "llama-3.1-8b", "gpu": "a100"}'))["error"]
-    "GPU 'a100' is not in the catalog; it has h100-80gb, h100-pcie-80gb, h100-nvl-94gb, h200, \
-h20-96gb, a100-80gb, a100-40gb, b200, b300, gb200, l40s, mi300x, mi325x, mi355x, rtx-4090, \
-rtx-5090, rtx-pro-6000"
+    >>> answered('{"model": "llama-3.1-8b", "gpu": "h200", "nodes": "99"}')
+    '{"error": "The number of GPUs is 792; at most 64 are searched here; \
+vllm-parallel layouts takes more"}'
     """
     try:
         fields = read_json(request)
@@ -54,13 +54,14 @@ def planned(request: Request) -> dict[str, object]:
     """
     answer = LayoutsAnswer.of(request.question, request.terms)
     outcome, search = answer.outcome, answer.search
+    config = request.question["model"]
     shelf = Shelf(_model_word(request))
     shown = cell({outcome.goal: outcome}, shelf, TOP)
     for entry, found in zip(shelf.layouts, outcome.found, strict=False):
         placement = Placement(layout=found.layout, cluster=search.cluster, moe=search.model.is_moe)
         entry["svg"] = diagram(placement, "placement")
     return {
-        "notes": notes(search.model),
+        "notes": notes(search.model, config if isinstance(config, Mapping) else {}),
         "columns": Row._fields,
         "refusals": RefusedRow._fields,
         "parts": STEP_PARTS,
@@ -69,21 +70,6 @@ def planned(request: Request) -> dict[str, object]:
         "cell": shown,
         "answer": answer.row,
     }
-
-
-def notes(model: ModelConfig) -> list[str]:
-    """What a reader has to know of a model first.
-
-    >>> from vllm_parallel.catalog import load_model
-    >>> notes(load_model("deepseek-r1")), notes(load_model("qwen3-32b"))
-    (['Quantised as published: fp8.'], [])
-    """
-    said = []
-    if model.quantisation is not None:
-        said.append(f"Quantised as published: {model.quantisation.checkpoint}.")
-    if model.towers:
-        said.append("Multimodal: the towers are counted, their inputs are not.")
-    return said
 
 
 def _model_word(request: Request) -> str:

@@ -11,7 +11,7 @@ UNASKED := The engine stage was not run: make test-engine asks vLLM itself.
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site dist doc-mutants published test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica pyodide test-contribute contract
+.PHONY: help site dist test test-dist test-pages test-site test-changed site-offline lint check serve bench fuzz mutants accuracy verdicts engine record diff test-engine replica pyodide test-contribute contract
 .DELETE_ON_ERROR:
 
 help:
@@ -32,6 +32,8 @@ help:
 	@echo "make test-contribute  follow README and the contributor pages in a clone"
 	@echo "make test-pages  hold the whole site against the package's lists"
 	@echo "make test-site  look at every page in a real Chromium (CHROMIUM=/path: that one)"
+	@echo "make test-same  build the site again elsewhere; every byte is the same"
+	@echo "make test-opinions  ask lychee about its links and, where there is a Java, vnu about its HTML"
 	@echo "make test-changed  change inputs in a copy; no old figure may stay on its pages"
 	@echo "make accuracy  compare with measured launches (FILE=rows.jsonl CONFIGS=folder: others)"
 	@echo "make verdicts  draw how often comparisons of equal layouts give a verdict, for the site"
@@ -102,6 +104,7 @@ fuzz: $(STAMP)
 mutants: $(STAMP)
 	$(BIN)/python -m scripts.mutants $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: doc-mutants published test-same test-opinions
 # The same for what the site is made of: the build, or the test that a fault names, refuses it.
 doc-mutants: $(STAMP)
 	$(BIN)/python -m scripts.doc_mutants $(if $(DRAW),--draw $(DRAW)) $(if $(SEED),--seed $(SEED))
@@ -124,8 +127,15 @@ test-pages: site
 test-site: site
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m browser tests/browser
 
+test-same: site
+	$(BIN)/python -m scripts.reproducible site
+
+# Tools that others wrote; the second comes by npm, once.
+test-opinions: site
+	$(BIN)/python -m scripts.opinions site
+
 test-changed: site
-	$(BIN)/python scripts/changed.py site
+	$(BIN)/python -m scripts.changed site
 
 accuracy: $(STAMP)
 	$(BIN)/python scripts/accuracy.py $(if $(FILE),"$(FILE)") $(if $(CONFIGS),"$(CONFIGS)")

@@ -1,6 +1,6 @@
 """Changes one input of the catalog in a copy, builds the site again, and looks for old figures.
 
-    python scripts/changed.py SITE
+    python -m scripts.changed SITE
 
 `SITE` is the site built from the inputs as they are. Where a figure of a page has moved, its old
 text must be gone from that page: what stays was typed. Run by `make test-changed`.
@@ -9,10 +9,7 @@ text must be gone from that page: what stays was typed. Run by `make test-change
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -21,16 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+from scripts.copies import ROOT, build_site, copy_project
+
 sys.path.insert(0, str(ROOT / "scripts" / "site"))
 
-from html_tree import Element, parse  # noqa: E402  # a hook's folder is on no path of its own
-from sections import content  # noqa: E402
+from html_tree import Element, parse  # a hook's folder is on no path of its own
+from sections import content
 
 CATALOG: Final = Path("src", "vllm_parallel", "catalog")
-PARTS: Final = (
-    "docs", "results", "scripts", "snippets", "src", "tests", "CHANGELOG.md", "README.md",
-)  # fmt: skip
 UNSEEN: Final = frozenset({"script", "style", "template"})
 # Long enough to be one figure and no other by chance: thousands, or decimals with a unit.
 FIGURE: Final = re.compile(
@@ -140,27 +135,15 @@ def complaints(change: Change, before: dict[str, Shown], after: dict[str, Shown]
 def build(change: Change, folder: Path) -> Path | None:
     """The site of a changed copy; None where the build refuses it, which it has then said."""
     copy, site = folder / "copy", folder / "site"
-    ignore = shutil.ignore_patterns("__pycache__")
-    for part in PARTS:
-        source, target = ROOT / part, copy / part
-        if source.is_dir():
-            shutil.copytree(source, target, ignore=ignore)
-        elif source.is_file():
-            shutil.copy(source, target)
-    for settings in ("mkdocs.yml", "pyproject.toml"):
-        shutil.copy(ROOT / settings, copy)
+    copy_project(copy)
     change.apply(copy)
-    mkdocs = Path(sys.executable).with_name("mkdocs")
-    environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
-    command = [str(mkdocs), "build", "--strict", "--site-dir", str(site)]
-    done = subprocess.run(command, cwd=copy, env=environment, check=False)
-    return site if done.returncode == 0 else None
+    return site if build_site(copy, site) else None
 
 
 def main(arguments: list[str]) -> int:
     """Exit code: 0 if every change moves what it should and leaves nothing old."""
     if len(arguments) != 1 or not (Path(arguments[0]) / "build-complete").is_file():
-        print("usage: python scripts/changed.py SITE, a whole one", file=sys.stderr)
+        print("usage: python -m scripts.changed SITE, a whole one", file=sys.stderr)
         return 2
     before = shown(Path(arguments[0]))
     failed = False

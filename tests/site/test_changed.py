@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from html_tree import parse
-from scripts.changed import CATALOG, CHANGES, ROOT, Change, Shown, complaints
+from scripts.changed import CATALOG, CHANGES, Change, Shown, complaints
+from scripts.copies import ROOT
 
 CHANGE: Final = Change(name="a", file="a.json", keys=("x", "y"), value=90, moves=("tp8.tokens",))
 PAGE: Final = '<p><data data-name="tp8.tokens">{0}</data> of {0}, {1}, {2}</p>'

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from scripts.doc_trees import Said
 
-ROOT: Final = Path(__file__).resolve().parents[1]
 LISTS: Final = Path(__file__).resolve().with_name("doc_mutants")
 BUILD: Final = "build"
 

@@ -3,8 +3,8 @@
     python -m scripts.doc_mutants [--draw 8 [--seed 1]] [words of names]
 
 Run by `make doc-mutants`. A mutant is data in `scripts/doc_mutants/<kind>.toml`; it counts as
-caught only where what catches it says so in the words of `says`. A run of all writes down who
-caught what, for the page that shows it.
+caught only where what catches it says so in the words of `says`. A run that is not
+drawn writes down who caught what, for the page that shows it.
 """
 
 from __future__ import annotations
@@ -101,11 +101,21 @@ def run_all(mutants: Sequence[Mutant]) -> tuple[list[Outcome], list[str]]:
         return outcomes, differences(outcomes, trees)
 
 
-def written(outcomes: Sequence[Outcome]) -> str:
-    """The result of a whole run, for the site."""
-    rows = {f"{one.mutant.kind}/{one.mutant.name}": one.said.by for one in outcomes if one.caught}
-    result = {"mutants": len(outcomes), "caught_by": dict(sorted(rows.items()))}
-    return json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+def written(outcomes: Sequence[Outcome], every: Sequence[Mutant]) -> str:
+    """Who caught what, for the site: earlier results stay, but for faults that are no more."""
+    before: dict[str, str] = {}
+    if RESULT.is_file():
+        before = json.loads(RESULT.read_text("utf-8"))["caught_by"]
+    asked = {label(one.mutant): one.said.by for one in outcomes if one.caught}
+    missed = {label(one.mutant) for one in outcomes if not one.caught}
+    known = {label(one) for one in every} - missed
+    rows = {name: by for name, by in sorted((before | asked).items()) if name in known}
+    return json.dumps({"caught_by": rows}, indent=1, ensure_ascii=False) + "\n"
+
+
+def label(mutant: Mutant) -> str:
+    """Its name among those of all kinds."""
+    return f"{mutant.kind}/{mutant.name}"
 
 
 def main() -> int:
@@ -126,8 +136,8 @@ def main() -> int:
     print(f"\n{len(outcomes)} faults of {kinds} kinds in {seconds:.0f} s: {caught} caught")
     for text in (*map(str, survived), *faults):
         print("NOT CAUGHT" if not faults else "WRONG", text)
-    if len(outcomes) == len(every):
-        RESULT.write_text(written(outcomes), "utf-8")
+    if given.draw is None and not faults:
+        RESULT.write_text(written(outcomes, every), "utf-8")
     return 1 if survived or faults or not outcomes else 0
 
 

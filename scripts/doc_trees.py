@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,19 +13,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from scripts.copies import copy_project, environment
 from scripts.doc_builds import ANSWER
-from scripts.doc_faults import BUILD, ROOT, Mutant
+from scripts.doc_faults import BUILD, Mutant
 from vllm_parallel.runs import SEAL, sealed
 
 AT_ONCE: Final = 2
-NOT_COPIED: Final = frozenset({".git", ".venv", "build", "dist", "site"})
+KEPT_BARE: Final = {"PYTHONDONTWRITEBYTECODE": "1"}
 PYTEST: Final = (
     *("-m", "pytest", "-x", "-q", "--tb=short", "-p", "no:cacheprovider"),
     *("-o", "addopts=--strict-markers --strict-config --import-mode=importlib"),
 )
 PASSED, FAILED = 0, 1  # pytest's exit codes
 LONGEST_SECONDS: Final = 300.0
-COMPLAINT: Final = re.compile(r"^(?:INFO|DEBUG) .*$|^\[IPKernelApp\].*$", re.MULTILINE)
+COMPLAINT: Final = re.compile(r"^(?:WARNING|ERROR|CRITICAL) ", re.MULTILINE)
+INFORMS: Final = re.compile(r"INFO |DEBUG |\[IPKernelApp\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +41,11 @@ class Said:
 
     @property
     def complaints(self) -> frozenset[str]:
-        """Its lines but for those that only inform."""
-        lines = COMPLAINT.sub("", self.text).splitlines()
-        return frozenset(line.strip() for line in lines if line.strip())
+        """What it warns of and complains about, to the end of the log."""
+        first = COMPLAINT.search(self.text)
+        lines = [] if first is None else self.text[first.start() :].splitlines()
+        said = (line.strip() for line in lines if not INFORMS.match(line))
+        return frozenset(line for line in said if line)
 
     def __str__(self) -> str:
         return f"{self.by} {'failed' if self.refused else 'passed'}: {self.text[-1500:]}"
@@ -65,7 +68,7 @@ class Builds:
             subprocess.Popen(
                 command,
                 cwd=self.folder,
-                env=environment(self.folder),
+                env=environment(self.folder) | KEPT_BARE,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -105,13 +108,7 @@ class Tree:
     @classmethod
     def of(cls, folder: Path, stack: ExitStack) -> Tree:
         """The copy, as the project is now."""
-        folder.mkdir()
-        bare = shutil.ignore_patterns("__pycache__", "*_cache")
-        for path in ROOT.iterdir():
-            if path.is_dir() and path.name not in NOT_COPIED and not path.name.endswith("_cache"):
-                shutil.copytree(path, folder / path.name, ignore=bare)
-            elif path.is_file() and path.name != ".git":
-                shutil.copy2(path, folder)
+        copy_project(folder)
         compiled = [sys.executable, "-m", "compileall", "-q", "src", "scripts", "tests"]
         subprocess.run(compiled, cwd=folder, check=True)
         whole = Builds(folder=folder, mode="whole", stack=stack)
@@ -173,7 +170,7 @@ class Tree:
         run = subprocess.run(
             [sys.executable, *PYTEST, *tests],
             cwd=self.folder,
-            env=environment(self.folder) | {"SITE": f"{self.folder}-site"},
+            env=environment(self.folder) | KEPT_BARE | {"SITE": f"{self.folder}-site"},
             capture_output=True,
             text=True,
             timeout=LONGEST_SECONDS,
@@ -187,9 +184,3 @@ def put_back(path: Path, content: bytes, date: int) -> None:
     """A file as it was, its date too: what was compiled of it stays good."""
     path.write_bytes(content)
     os.utime(path, ns=(date, date))
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """That of a build or a test in a copy, which has its own package and keeps nothing compiled."""
-    quiet = {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
-    return os.environ | quiet | {"PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}

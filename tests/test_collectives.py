@@ -328,3 +328,8 @@ def test_chunks_are_cut_as_vllm_cuts_them() -> None:
             for rank in range(pcp):
                 front, back = chunk_pair(tokens, pcp, rank)
                 assert [list(front), list(back)] == [chunks[rank], chunks[-1 - rank]]
+
+
+def test_a_step_of_fewer_than_no_requests() -> None:
+    with pytest.raises(ValueError, match="a step of -8 requests; give 0 or more"):
+        Batch.decode(-8)

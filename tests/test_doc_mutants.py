@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from scripts.doc_faults import BUILD, ROOT, Mutant, read_mutants, titles
+from scripts import doc_mutants
+from scripts.copies import ROOT
+from scripts.doc_faults import BUILD, Mutant, read_mutants, titles
+from scripts.doc_mutants import RESULT, label
 from scripts.doc_trees import Said
 
 MUTANTS: Final = read_mutants()
@@ -70,6 +74,25 @@ def test_a_text_that_does_not_occur_once_is_refused(text: str) -> None:
 
 
 def test_what_only_informs_is_no_complaint() -> None:
-    text = "INFO    -  Building\nERROR   -  a: b\n\nAborted with a BuildError!\n"
+    text = "printed\nINFO    -  Building\nERROR   -  a: b\n\nAborted with a BuildError!\n"
     said = Said(by=BUILD, refused=True, text=text)
     assert said.complaints == {"ERROR   -  a: b", "Aborted with a BuildError!"}
+
+
+def test_results_are_of_faults_that_are_listed() -> None:
+    listed = {label(mutant): mutant.by for mutant in MUTANTS}
+    results: dict[str, str] = json.loads(RESULT.read_text("utf-8"))["caught_by"]
+    assert results.keys() <= listed.keys(), "make doc-mutants"
+    assert {name: listed[name] for name in results} == results
+
+
+def test_a_run_of_some_keeps_what_others_were_caught_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "results.json"
+    target.write_text(json.dumps({"caught_by": {"a/b": "build", "a/gone": "build"}}), "utf-8")
+    monkeypatch.setattr(doc_mutants, "RESULT", target)
+    passed = Said(by=BUILD, refused=False, text="")
+    survivor = doc_mutants.Outcome(mutant=ONE, caught=False, said=passed, seconds=1)
+    assert json.loads(doc_mutants.written([], [ONE])) == {"caught_by": {"a/b": "build"}}
+    assert json.loads(doc_mutants.written([survivor], [ONE])) == {"caught_by": {}}

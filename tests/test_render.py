@@ -78,7 +78,7 @@ def test_tables_of_rules(stage: Stage) -> None:
     """Every rule of a stage once, its sentence escaped, its source named."""
     shown = tables.rules(stage)
     root = ET.fromstring(f"<div>{shown.replace('<br>', '<br/>')}</div>")
-    names = [part.attrib["id"] for part in root.iter("h4")]
+    names = [part.attrib["id"] for part in root.iter("h3")]
     rules: list[Constraint[Deployment] | Constraint[StageRoom]] = [*RULES, *MEMORY_RULES]
     assert names == [rule.name for rule in rules if rule.stage is stage]
     for rule in rules:

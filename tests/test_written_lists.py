@@ -36,7 +36,7 @@ def test_every_metric_has_a_place() -> None:
     anchors = [metrics_page.anchor(metric) for metric in metrics().values()]
     assert len(set(anchors)) == len(anchors) > 100
     for metric, anchor in zip(metrics().values(), anchors, strict=True):
-        assert f'<h4 id="{anchor}"><code>{metric.name}</code>' in page
+        assert f'<h3 id="{anchor}"><code>{metric.name}</code>' in page
     headings = re.findall(r"^## .*\{#(.+)\}$", page, re.MULTILINE)
     assert len(set(headings)) == len(headings)
 
@@ -62,4 +62,4 @@ def test_every_field_has_a_place() -> None:
     anchors = [row.anchor for row in WRITTEN]
     assert len(set(anchors)) == len(anchors)
     for row in WRITTEN:
-        assert f'<h4 id="{row.anchor}"><code>{row.name}</code>' in page
+        assert f'<h3 id="{row.anchor}"><code>{row.name}</code>' in page

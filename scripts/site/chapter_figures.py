@@ -120,7 +120,7 @@ dcp_group = ranks(Group.of(Layout(tp=4, pcp=2, dcp=8), Axis.DCP, 0).ranks)
 def figure(drawing: str, label: str, caption: str) -> str:
     """A drawing in its box, which scrolls by itself where it is wider than the page."""
     return (
-        f'<figure class="drawn" tabindex="0" role="group" aria-label="{escape(label)}">'
+        f'<figure class="drawn" tabindex="0" aria-label="{escape(label)}">'
         f"{drawing}<figcaption>{caption}</figcaption></figure>"
     )
 

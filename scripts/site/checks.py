@@ -115,7 +115,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> None:
     """Check how tags match, and tell MkDocs of the anchors in generated HTML: pages link there."""
-    _refuse([f"{page.file.src_uri}: {text}" for text in form_problems(html)])
+    found = [f"{page.file.src_uri}: {text}" for text in form_problems(html)]
+    if "<h1" not in html:  # the theme would make one up
+        found.append(f"{page.file.src_uri}: a page has one title, and here are 0")
+    _refuse(found)
     page.present_anchor_ids = {*(page.present_anchor_ids or ()), *identifiers(parse(html))}
 
 

@@ -48,7 +48,7 @@ class Example:
         """Heading, sentence and picture."""
         return (
             f"### {self.layout}, {self.model} {{#{self.ident}}}\n\n{self.shows}\n\n"
-            f'<figure class="placement" tabindex="0" role="group" aria-label="{self.layout}">'
+            f'<figure class="placement" tabindex="0" aria-label="{self.layout}">'
             f"{diagram(self.placement, self.ident)}</figure>\n"
         )
 

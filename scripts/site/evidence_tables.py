@@ -97,7 +97,7 @@ def _to_know(row: Json, speed: Speed | None) -> str:
 
 def _time(row: Json, speed: Speed | None) -> list[Cell]:
     found = [
-        Cell(str(row["id"]), href=str(row["source"])),
+        Cell(str(row["id"]), href=str(row["source"]).partition(" ")[0]),
         Cell(_load(row)),
         Cell(_milliseconds(row), MEASURED),
     ]

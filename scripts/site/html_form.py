@@ -11,6 +11,11 @@ from html_tree import VOID
 _CLOSED_BY_OTHERS = frozenset(
     "body colgroup dd dt head html li optgroup option p rp rt tbody td tfoot th thead tr".split()
 )
+# What ends a paragraph that is open, so that its own end tag then closes nothing.
+_ENDS_PARAGRAPHS = frozenset(
+    "address article aside blockquote details div dl fieldset figcaption figure footer form h1 h2 "
+    "h3 h4 h5 h6 header hr main nav ol p pre section table ul".split()
+)
 
 
 def form_problems(html: str) -> Iterator[str]:
@@ -20,6 +25,8 @@ def form_problems(html: str) -> Iterator[str]:
     ['<b> in line 1 is not closed before </div>']
     >>> list(form_problems("<p>one<p>two</em>"))
     ['</em> in line 1 closes nothing']
+    >>> list(form_problems("<p><div>one</div></p>"))
+    ['</p> in line 1 closes nothing']
     """
     reader = _Reader()
     reader.feed(html)
@@ -39,6 +46,8 @@ class _Reader(HTMLParser):
         return [one for one in self._open if one[0] not in _CLOSED_BY_OTHERS]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _ENDS_PARAGRAPHS and self._open and self._open[-1][0] == "p":
+            self._open.pop()
         if tag not in VOID:
             self._open.append((tag, self.getpos()[0]))
 

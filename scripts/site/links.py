@@ -89,6 +89,8 @@ class Site:
         "dead anchor in <a>: 'a/#end'"
         """
         parts = urlsplit(reference.target)
+        if " " in reference.target and parts.scheme != "data":
+            return f"address with a blank in <{reference.tag}>: {reference.target!r}"
         if parts.scheme in _OUTWARD or parts.netloc or parts.scheme == "data":
             return None
         label = f"in <{reference.tag}>: {reference.target!r}"

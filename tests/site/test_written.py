@@ -26,6 +26,11 @@ FAULTS: Final = (
         markdown="| a | b |\n|---|---|\n| 1 | 2 | 3 |",
         says="a row of 3 cells in a table of 2",
     ),
+    PageFault(
+        name="address with a blank",
+        markdown='<a href="https://example.org/a b">a</a>',
+        says="address with a blank in <a>: 'https://example.org/a b'",
+    ),
     PageFault(name="tag left open", markdown="<div>", says="<div> in line"),
     PageFault(name="second title", markdown="# Again", says="a page has one title, and here are 2"),
     PageFault(
@@ -42,6 +47,14 @@ FAULTS: Final = (
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_build_refuses(fault: PageFault, mini: Path, builder: Builder) -> None:
     check_page_fault(fault, mini, builder)
+
+
+@pytest.mark.site
+def test_a_page_without_a_title(mini: Path, builder: Builder) -> None:
+    """The theme would show its name in the navigation instead."""
+    (mini / "docs" / "index.md").write_text("Words.\n", encoding="utf-8")
+    built = builder.build(mini, mini.with_name("site"))
+    refused(built, 1, "index.md: a page has one title, and here are 0")
 
 
 @pytest.mark.site

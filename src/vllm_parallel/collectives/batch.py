@@ -27,9 +27,14 @@ class Batch:
     def decode(cls, requests: int) -> Batch:
         """A step in which every request decodes one token.
 
+        Raises:
+            ValueError: there are fewer than none.
+
         >>> Batch.decode(64).sampled
         64
         """
+        if requests < 0:
+            raise ValueError(f"a step of {requests} requests; give 0 or more")
         return cls(tokens=requests, sampled=requests, decode_tokens=requests)
 
     def engines(self, layout: Layout) -> tuple[int, ...]:

@@ -16,13 +16,13 @@ def card(anchor: str, names: Sequence[str], facts: Sequence[str], *, link: str =
     `link` is HTML that ends it.
 
     >>> print(card("metric-a", ["vllm:a"], ["A `gauge`."]))
-    <div class="option"><h4 id="metric-a"><code>vllm:a</code><a class="headerlink" \
-href="#metric-a" title="Permanent link">¶</a></h4><p>A <code>gauge</code>.</p></div>
+    <div class="option"><h3 id="metric-a"><code>vllm:a</code><a class="headerlink" \
+href="#metric-a" title="Permanent link">¶</a></h3><p>A <code>gauge</code>.</p></div>
     """
     heads = " ".join(f"<code>{escape(name)}</code>" for name in names)
     mark = f'<a class="headerlink" href="#{anchor}" title="Permanent link">¶</a>'
     rows = "".join(f"<p>{markup(fact)}</p>" for fact in facts) + (f"<p>{link}</p>" if link else "")
-    return f'<div class="option"><h4 id="{anchor}">{heads}{mark}</h4>{rows}</div>'
+    return f'<div class="option"><h3 id="{anchor}">{heads}{mark}</h3>{rows}</div>'
 
 
 def markup(text: str) -> str:

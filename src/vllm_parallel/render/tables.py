@@ -98,9 +98,9 @@ def _rule(rule: Constraint[Deployment] | Constraint[StageRoom]) -> str:
     sentence = escape(rule.sentence).replace("\n", "<br>")
     bare = '<p class="rule-bare">vLLM has no sentence for it; the words are ours.</p>'
     return (
-        f'<div class="rule"><h4 class="rule-name" id="{rule.name}"><code>{rule.name}</code>'
+        f'<div class="rule"><h3 class="rule-name" id="{rule.name}"><code>{rule.name}</code>'
         f'<a class="headerlink" href="#{rule.name}" title="Permanent link">¶</a>'
-        f'<span class="known">{rule.known}</span></h4>'
+        f'<span class="known">{rule.known}</span></h3>'
         f'<p class="rule-says"><code>{sentence}</code></p>{bare if rule.bare else ""}'
         f'<p class="rule-fix">Way out: {_with_flags(rule.advice)}.</p>'
         f'<p class="rule-source">{escape(rule.source)}</p></div>'

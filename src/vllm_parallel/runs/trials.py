@@ -76,7 +76,9 @@ def _asked(run: Run, concurrency: int, result: BenchResult) -> Iterator[str]:
     ):
         if found != wanted:
             yield f"says {found} {what}, run.toml {wanted}"
-    completed = result.outcome.completed
+    completed, failed = result.outcome.completed, result.outcome.failed or 0
+    if said.num_prompts is not None and completed + failed > said.num_prompts:
+        yield f"counts {completed} requests done and {failed} failed, of {said.num_prompts}"
     for what, total, wanted in (
         ("input", said.input_tokens, load.input_tokens),
         ("output", said.output_tokens, load.output_tokens),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-
-import browser_package
-import browser_python
-import planner_form
 
 PAGE = "planner.md"
 
@@ -16,6 +14,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the package's archive and Pyodide, if the site has a planner."""
     if files.get_file_from_path(PAGE) is None:
         return files
+    # The package and its neighbours are loaded anew for every build.
+    names = ("browser_package", "browser_python", "planner_form")
+    browser_package, browser_python, planner_form = map(importlib.import_module, names)
     archive = f"{planner_form.ARCHIVE}{browser_package.archive_name()}"
     files.append(File.generated(config, archive, content=browser_package.archive()))
     for path in browser_python.files():

@@ -52,7 +52,15 @@ PASTE: Final = """text => {
   document.body.dispatchEvent(new ClipboardEvent("paste", {
     clipboardData: data, bubbles: true, cancelable: true }))
 }"""
-
+# Into the empty field for a config, where every text counts as one.
+FILL: Final = """text => {
+  const own = document.getElementById("planner-config")
+  own.value = ""
+  const data = new DataTransfer()
+  data.setData("text/plain", text)
+  own.dispatchEvent(new ClipboardEvent("paste", {
+    clipboardData: data, bubbles: true, cancelable: true }))
+}"""
 DROP: Final = """text => {
   const data = new DataTransfer()
   data.items.add(new File([text], "config.json", { type: "application/json" }))
@@ -177,14 +185,14 @@ def test_configs_of_others_end_in_a_sentence(
 ) -> None:
     watched = watch(planner, host)
     for name, (text, says) in HOSTILE.items():
-        planner.evaluate(PASTE, text)
+        planner.evaluate(FILL, text)
         found = said(planner)
         assert found.startswith(says), (name, found)
         assert found.strip(), name
         assert len(found) < 500, (name, found)
         assert "\n" not in found.strip(), (name, found)
     assert not planner.query_selector("#planner-said img, #planner-answer img")
-    for change in (PASTE, DROP):
+    for change in (FILL, DROP):
         planner.evaluate(change, "[]")
         assert said(planner).startswith("the config is []")
         planner.evaluate(change, QWEN)
@@ -273,6 +281,100 @@ def test_an_address_that_anyone_wrote(page: Page, host: str) -> None:
         assert said(page), query
         page.goto("about:blank")
     assert not watched.errors
+
+
+def test_the_address_is_read_after_going_back(planner: Page, host: str) -> None:
+    planner.fill("#planner-nodes", "2")
+    planner.press("#planner-nodes", "Enter")
+    before = said(planner)
+    planner.goto("about:blank")
+    planner.go_back(wait_until="load")
+    planner.wait_for_selector(".ranking")
+    planner.select_option("#planner-gpu", "h200")
+    other = said(planner)
+    assert "nodes=2" in planner.url
+    planner.reload(wait_until="load")
+    planner.wait_for_selector(".ranking")
+    assert said(planner) == other
+    assert planner.input_value("#planner-nodes") == "2"
+    assert other.partition(" layouts")[0].split()[-1] == before.partition(" layouts")[0].split()[-1]
+
+
+@pytest.mark.parametrize(
+    "field, typed", [("nodes", "0.5"), ("gpus_per_node", "0x4"), ("nodes", "1e0")]
+)
+def test_numbers_that_the_package_refuses_are_not_in_the_grid(
+    field: str, typed: str, page: Page, host: str
+) -> None:
+    opened(page, host, f"?{field}={typed}")
+    assert "From the figures" not in said(page)
+    assert page.locator(".ranking").count() == 0
+
+
+@pytest.mark.parametrize("hash_", ["#config=AAAA", "#config=%21", "#config="])
+def test_a_config_that_cannot_be_read_answers_nothing(hash_: str, page: Page, host: str) -> None:
+    opened(page, host, hash_)
+    assert "paste" in said(page)
+    assert page.input_value("#planner-model") == ""
+    assert page.locator(".ranking").count() == 0
+
+
+def test_another_address_in_an_open_planner(planner: Page, host: str) -> None:
+    said(planner)
+    packer = zlib.compressobj(9, wbits=-15)
+    packed = packer.compress(QWEN.encode()) + packer.flush()
+    config = f"#config={base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
+    planner.evaluate("hash => { location.hash = hash }", config)
+    planner.wait_for_function("document.getElementById('planner-config').value !== ''")
+    assert "Your config" in said(planner)
+    assert planner.locator(".ranking").count() == 0
+    planner.evaluate("location.hash = '#how-to-read-it'")
+    planner.wait_for_function("location.hash.startsWith('#config=')")
+    planner.evaluate("location.hash = '#config=AAAA'")
+    planner.wait_for_function("document.getElementById('planner-config').value === ''")
+    assert "cannot be read" in said(planner)
+
+
+def test_a_config_too_long_for_an_address_leaves_no_other_question(
+    planner: Page, host: str
+) -> None:
+    noise = "".join(Random(1).choices("0123456789abcdef", k=40_000))
+    planner.fill("#planner-config", json.dumps({"noise": noise}))
+    planner.wait_for_function("location.href.endsWith('#config=')")
+    planner.reload(wait_until="load")
+    planner.wait_for_selector("#planner:not([hidden])")
+    assert "too long" in said(planner)
+
+
+def test_what_is_pasted_beside_the_fields_and_is_no_config(planner: Page, host: str) -> None:
+    before = said(planner)
+    planner.evaluate(PASTE, "an address, say")
+    assert said(planner).startswith("What was pasted is no config.json")
+    assert planner.input_value("#planner-model") == "llama-3.1-70b"
+    assert before.startswith("vLLM starts")
+
+
+def test_what_does_not_arrive_is_said_in_a_sentence(page: Page, host: str) -> None:
+    page.route("**/models/placements/*", lambda route: route.abort())
+    opened(page, host)
+    assert said(page).startswith("vLLM starts")
+    assert page.locator(".command").count() == 1
+    page.route("**/models/qwen3-32b.json", lambda route: route.abort())
+    page.select_option("#planner-model", "qwen3-32b")
+    page.wait_for_function("!document.querySelector('.ranking')")
+    assert said(page).startswith("The figures of qwen3-32b did not arrive")
+
+
+def test_a_python_that_does_not_load_is_said(page: Page, host: str, python: None) -> None:
+    page.context.route("**/pyodide.mjs", lambda route: route.abort())
+    opened(page, host)
+    page.evaluate(PASTE, QWEN)
+    assert said(page).startswith("Python did not load")
+
+
+def test_a_layout_that_is_not_shown_is_named(page: Page, host: str) -> None:
+    opened(page, host, "?layout=tp99")
+    assert "tp99 is not among those shown" in said(page)
 
 
 def test_all_of_it_by_keyboard(planner: Page, host: str) -> None:

@@ -3,6 +3,10 @@
 
 const QUESTION_MS = 20_000
 const LOAD_MS = 180_000
+const NOT_LOADED = "Python did not load: check the connection and compute again."
+
+/* An error whose message is written for the reader. */
+export class Sentence extends Error {}
 
 export class Engine {
   constructor(files) {
@@ -10,23 +14,30 @@ export class Engine {
     this.worker = null
     this.next = 1
     this.waiting = new Map()
+    this.latest = 0
+    this.turn = Promise.resolve() // of the question before
   }
 
   get begun() {
     return this.worker !== null
   }
 
-  /* The text of an answer; throws an error whose message is a sentence for the reader. */
-  async ask(ask, text) {
-    await this.begin()
-    return this.send({ ask, text }, QUESTION_MS, "This took more than 20 seconds and was ended.")
+  /* The text of an answer; throws a Sentence. Its time begins when the question before is done. */
+  ask(ask, text) {
+    const mine = ++this.latest
+    const answer = this.turn.then(() => this.begin()).then(() => {
+      if (mine !== this.latest) throw new Sentence("A later question took its place.")
+      return this.send({ ask, text }, QUESTION_MS, "This took more than 20 seconds and was ended.")
+    })
+    this.turn = answer.catch(() => {})
+    return answer
   }
 
   begin() {
     if (!this.ready) {
       this.worker = new Worker(new URL("planner-worker.js", import.meta.url), { type: "module" })
       this.worker.onmessage = ({ data }) => this.settle(data)
-      this.worker.onerror = event => this.end(event.message || "The worker did not start.")
+      this.worker.onerror = () => this.end(NOT_LOADED)
       this.ready = this.send({ load: this.files }, LOAD_MS, "Python did not load in three minutes.")
     }
     return this.ready
@@ -36,14 +47,14 @@ export class Engine {
     const id = this.next++
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.end(late), limit)
-      this.waiting.set(id, { resolve, reject, timer })
+      this.waiting.set(id, { resolve, reject, timer, loads: "load" in message })
       this.worker.postMessage({ ...message, id })
     })
   }
 
   settle({ id, text, failed }) {
-    const { resolve, timer } = this.waiting.get(id)
-    if (failed !== undefined) return this.end(`Python failed: ${failed}`)
+    const { resolve, timer, loads } = this.waiting.get(id)
+    if (failed !== undefined) return this.end(loads ? NOT_LOADED : `The package failed on this question, a fault of its own: ${failed}`)
     clearTimeout(timer)
     this.waiting.delete(id)
     resolve(text)
@@ -56,7 +67,7 @@ export class Engine {
     this.waiting.clear()
     for (const { reject, timer } of left) {
       clearTimeout(timer)
-      reject(new Error(why))
+      reject(new Sentence(why))
     }
   }
 }

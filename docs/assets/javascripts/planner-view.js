@@ -38,9 +38,14 @@ export function rowsOf(answer, goal) {
   })
 }
 
-export function refusalsOf(answer) {
-  const { refusals, texts, cell } = answer
-  return cell.refused.map(values => {
+/* What fell out by a goal. */
+function fallen({ cell }, goal) {
+  return cell.otherwise?.[goal] ?? cell
+}
+
+export function refusalsOf(answer, goal) {
+  const { refusals, texts } = answer
+  return fallen(answer, goal).refused.map(values => {
     const row = Object.fromEntries(refusals.map((name, at) => [name, values[at]]))
     return { ...row, message: texts[row.message], fix: texts[row.fix] }
   })
@@ -50,7 +55,9 @@ export function summary(answer, goal, rows) {
   const { searched } = answer.cell
   const many = `${searched} layout${searched === 1 ? "" : "s"}`
   if (!rows.length) return `vLLM starts none of ${many}. What refuses them, and the way out, stands below.`
-  return `vLLM starts ${answer.cell.found} of ${many}. First by ${GOALS[goal]}: ${rows[0].layout.name}.`
+  const { found } = fallen(answer, goal)
+  const first = found > rows.length ? ` The first ${rows.length} are shown.` : ""
+  return `vLLM starts ${found} of ${many}.${first} First by ${GOALS[goal]}: ${rows[0].layout.name}.`
 }
 
 export function ranking(rows, goal, picked, pick) {
@@ -94,9 +101,10 @@ export function memory(rows) {
       "GiB of the GPU that has least left. The overhead is assumed, so what it leaves to the KV cache is too."))
 }
 
-export function commands(layout, copy) {
+export function commands(layout, copy, goal) {
   const made = [make("h2", {}, `Start ${layout.name}`)]
   if (layout.refused) made.push(make("p", {}, `Over nodes, vLLM says: ${layout.refused}`))
+  if (goal === "longest-request") made.push(make("p", {}, "To serve its longest request, raise --max-model-len as far; then compute again."))
   return [...made, ...layout.commands.map((text, at) => command(text, at, layout, copy))]
 }
 

@@ -2,7 +2,7 @@
  * questions are looked up in the grid that the build wrote; others are computed by the package. */
 
 import { pack, unpack } from "./planner-address.js"
-import { Engine } from "./planner-engine.js"
+import { Engine, Sentence } from "./planner-engine.js"
 import { commands, details, make, memory, picture, ranking, refusalsOf, refused, rowsOf, summary } from "./planner-view.js"
 
 const ROOT = new URL("../../", import.meta.url)
@@ -16,10 +16,15 @@ const MOST = Number(most)
 const LINK = 8000 // characters of a config in an address
 const TYPING_MS = 500
 const NAMES = ["gpu", "gpus_per_node", "nodes", "max_model_len", "gpu_memory_utilization", "concurrency", "context", "goal"]
-const defaults = Object.fromEntries(NAMES.map(name => [name, form.elements[name].value]))
+const WHOLE = /^[1-9]\d*$/ // a number as the grid holds it
+const CONFIG = "#config="
+// Of the markup: a browser that goes back restores what was typed.
+const written = Object.fromEntries(NAMES.map(name => [name, standard(form.elements[name])]))
+const defaults = { ...written }
 const grids = new Map()
 let picked = ""
 let asked = 0 // questions so far: an answer to an old one is dropped
+let kept = location.search // as it was last written or read
 
 /* Where the question stands. */
 
@@ -29,40 +34,63 @@ function fields() {
   return model ? { ...values, model, config: "" } : { ...values, model: "", config: own.value }
 }
 
-async function keep(values) {
-  const query = new URLSearchParams()
-  if (values.model) query.set("model", values.model)
-  for (const name of NAMES) if (values[name] !== defaults[name]) query.set(name, values[name])
-  if (picked) query.set("layout", picked)
+function standard(field) {
+  return field.options ? [...field.options].find(one => one.defaultSelected).value : field.defaultValue
+}
+
+async function keep(values, mine = asked) {
   const packs = values.config && "CompressionStream" in window
   const packed = packs ? await pack(values.config) : ""
+  if (mine !== asked) return
+  const query = new URLSearchParams()
+  if (values.model || !values.config) query.set("model", values.model)
+  for (const name of NAMES) if (values[name] !== defaults[name]) query.set(name, values[name])
+  if (picked) query.set("layout", picked)
   const fits = packed.length <= LINK && Boolean(packed || !values.config)
   form.querySelector(".unlinked").hidden = fits
   const address = new URL(location)
   address.search = query
-  address.hash = packed && fits ? `config=${packed}` : ""
+  // Without its config an address says so, and answers for no other model.
+  if (values.config) address.hash = fits ? CONFIG + packed : CONFIG
+  else if (address.hash.startsWith(CONFIG)) address.hash = ""
   history.replaceState(null, "", address)
+  kept = address.search
 }
 
+/* Every field as the address has it; a sentence where it cannot be read. */
 async function restore() {
   const query = new URLSearchParams(location.search)
-  for (const name of NAMES) {
-    const value = query.get(name)
+  const { hash } = location
+  const wrong = []
+  Object.assign(defaults, written)
+  kept = location.search
+  for (const name of [...NAMES, "model"]) {
     const field = form.elements[name]
-    if (value === null) continue
-    if (!field.options || [...field.options].some(one => one.value === value)) field.value = value
+    const value = query.get(name) ?? standard(field)
+    const known = !field.options || [...field.options].some(one => one.value === value)
+    field.value = known ? value : standard(field)
+    if (!known) wrong.push(`The planner has no ${name} ${JSON.stringify(value.slice(0, 60))}: choose one.`)
   }
   picked = query.get("layout") ?? ""
-  const packed = location.hash.match(/^#config=([\w-]+)$/)?.[1]
-  const model = query.get("model")
-  const known = [...form.elements.model.options].some(one => one.value === model)
-  if (packed) {
-    form.elements.model.value = ""
-    own.value = await unpack(packed, 4 * MOST).catch(() => "")
-  } else if (model !== null) {
-    if (known) form.elements.model.value = model
-    else say(`There is no model ${JSON.stringify(model)} in the catalog.`)
-  }
+  own.value = ""
+  if (!hash.startsWith(CONFIG)) return wrong[0]
+  form.elements.model.value = ""
+  const packed = hash.slice(CONFIG.length)
+  if (!packed) return "The address leaves the config out, as it was too long for one: paste it again."
+  const text = await unpack(packed, 4 * MOST).catch(() => "")
+  if (location.hash !== hash) return restore()
+  own.value = text
+  return text ? wrong[0] : "The config in the address cannot be read, as it was cut or changed on its way: paste the config itself."
+}
+
+/* What the address asks. */
+async function reopen() {
+  const mine = ++asked
+  const wrong = await restore()
+  if (mine !== asked) return
+  goals()
+  if (wrong) refuse(wrong)
+  else await answer(false)
 }
 
 /* Asking. */
@@ -71,12 +99,26 @@ function say(text, ...more) {
   said.replaceChildren(text, ...more)
 }
 
+/* A sentence in place of an answer, also of one that is still awaited. */
+function refuse(text) {
+  asked++
+  clearTimeout(typing)
+  say(text)
+  shown.replaceChildren()
+  shown.inert = false
+  form.dispatchEvent(new Event("answered"))
+}
+
 /* The figures of a model, null where the site has none. */
 async function gridOf(model) {
   if (!grids.has(model)) {
-    const reply = await fetch(new URL(`models/${model}.json`, ROOT))
-    if (!reply.ok) return null
-    grids.set(model, await reply.json())
+    try {
+      const reply = await fetch(new URL(`models/${model}.json`, ROOT))
+      if (!reply.ok) return null
+      grids.set(model, await reply.json())
+    } catch {
+      throw new Sentence(`The figures of ${model} did not arrive: check the connection and compute again.`)
+    }
   }
   return grids.get(model)
 }
@@ -84,6 +126,7 @@ async function gridOf(model) {
 /* The cell of the grid that answers, null where the question is another. */
 function cellOf(grid, values) {
   const { gpus_per_node: most, ...terms } = grid.asked
+  if (!WHOLE.test(values.gpus_per_node) || !WHOLE.test(values.nodes)) return null
   const per = Number(values.gpus_per_node)
   const nodes = Number(values.nodes)
   if (per > most || (nodes !== 1 && per !== most)) return null
@@ -95,18 +138,20 @@ function cellOf(grid, values) {
 async function answer(compute) {
   const mine = ++asked
   const values = fields()
+  clearTimeout(typing)
   shown.inert = true // what stands there answers another question
-  await keep(values)
   try {
-    const found = await look(values, compute)
+    await keep(values, mine)
+    const found = mine === asked && await look(values, compute)
     if (mine !== asked) return
     if (found) await show(found, values)
     else offer(values)
   } catch (error) {
     if (mine !== asked) return
-    say(error.message)
+    say(error instanceof Sentence ? error.message : "This page failed to answer: load it again, or ask vllm-parallel layouts in a terminal.")
     shown.replaceChildren()
   }
+  if (mine !== asked) return
   shown.inert = false
   form.dispatchEvent(new Event("answered"))
 }
@@ -119,9 +164,9 @@ async function look(values, compute) {
     const cell = grid && cellOf(grid, values)
     if (cell) return { ...grid, cell, from: "grid", error: grid.texts[cell.error] }
   } else if (!values.config.trim()) {
-    throw new Error("Paste a config.json, drop one here, or choose a model of the catalog.")
+    throw new Sentence("Paste a config.json, drop one here, or choose a model of the catalog.")
   } else if (values.config.length > MOST) {
-    throw new Error(tooLong(values.config.length))
+    throw new Sentence(tooLong(values.config.length))
   }
   if (!engine || !(compute || engine.begun)) return null
   if (!engine.begun) shown.replaceChildren()
@@ -168,11 +213,12 @@ async function show(found, values) {
   const source = found.from === "grid" ? "From the figures that the site was built with." : "Computed in this browser just now, by the package itself."
   const page = new URL(`models/${values.model}/`, ROOT)
   const more = found.from === "grid" ? [make("a", { href: page }, `All about ${values.model}`), "."] : []
-  say(`${summary(found, goal, rows)} `, make("small", {}, source), " ", ...more)
+  const missing = picked && rows.length && row.layout.name !== picked ? `${picked} is not among those shown. ` : ""
+  say(`${summary(found, goal, rows)} ${missing}`, make("small", {}, source), " ", ...more)
   const start = make("div")
   const detail = make("div")
   const choose = async one => {
-    start.replaceChildren(...commands(one.layout, copy))
+    start.replaceChildren(...commands(one.layout, copy, goal))
     detail.replaceChildren(...details(one, found.parts))
     const svg = one.layout.svg ?? (await drawn(one.layout.picture))
     if (svg && one.layout.name === (picked || rows[0].layout.name)) detail.append(picture(svg))
@@ -187,14 +233,14 @@ async function show(found, values) {
   shown.replaceChildren(
     ...found.notes.map(note => make("p", {}, note)),
     ...(rows.length ? [ranking(rows, goal, row, pick), ...started] : []),
-    ...refused(refusalsOf(found), new URL("reference/constraints/", ROOT)),
+    ...refused(refusalsOf(found, goal), new URL("reference/constraints/", ROOT)),
   )
   if (row) await choose(row)
 }
 
 async function drawn(path) {
-  const reply = await fetch(new URL(`models/${path}`, ROOT))
-  return reply.ok ? reply.text() : null
+  const reply = await fetch(new URL(`models/${path}`, ROOT)).catch(() => null)
+  return reply?.ok ? reply.text().catch(() => null) : null
 }
 
 async function copy(text, button) {
@@ -211,12 +257,8 @@ async function copy(text, button) {
 /* A config that is pasted or dropped, wherever on the page, takes the place of the model. */
 
 function take(text) {
-  if (text.length > MOST) {
-    say(tooLong(text.length))
-    shown.replaceChildren()
-    return
-  }
-  own.value = text
+  if (text.length > MOST) return refuse(tooLong(text.length))
+  own.value = text.replace(/^\uFEFF/, "")
   form.elements.model.value = ""
   picked = ""
   answer(true)
@@ -224,10 +266,12 @@ function take(text) {
 
 async function takeFile(file) {
   if (!file) return
-  if (file.size > 4 * MOST) {
-    say(tooLong(file.size))
-    shown.replaceChildren()
-  } else take(await file.text())
+  if (file.size > 4 * MOST) return refuse(tooLong(file.size))
+  const mine = ++asked
+  const text = await file.text().catch(() => null)
+  if (mine !== asked) return
+  if (text === null) refuse("The file cannot be read: choose it again.")
+  else take(text)
 }
 
 document.addEventListener("paste", event => {
@@ -236,7 +280,8 @@ document.addEventListener("paste", event => {
   if ((typed && typed !== own) || !text.trim()) return
   if (typed === own && own.value.trim() && text.length <= MOST) return // a piece of it
   event.preventDefault()
-  take(text)
+  if (typed || text.trimStart().startsWith("{")) take(text)
+  else say("What was pasted is no config.json, which starts with {: paste the whole file.")
 })
 form.addEventListener("dragover", event => event.preventDefault())
 form.addEventListener("drop", event => {
@@ -270,8 +315,11 @@ form.addEventListener("submit", event => {
   answer(true)
 })
 
-await restore()
-goals()
+addEventListener("hashchange", () => {
+  if (location.hash.startsWith(CONFIG) || location.search !== kept) reopen()
+  else keep(fields()) // a heading, whose address has lost the config
+})
+
 form.hidden = false
 document.getElementById("planner-static").hidden = true
-if (!said.textContent) answer(false)
+reopen()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from mkdocs.exceptions import PluginError
@@ -16,8 +17,8 @@ from mkdocs.exceptions import PluginError
 import model_index
 import model_parts
 from alike import Alike
-from grid import COUNTS, TOP
-from gridded import Subject, answers_of, cluster_of, grid_of
+from grid import COUNTS
+from gridded import Answers, Subject, answers_of, cluster_of, grid_of
 from model_store import Store, shares
 from vllm_parallel import Deployment, Layout, Shard, Verdict, gpu_names, load_model, model_names
 from vllm_parallel.catalog.rates import rated_gpus
@@ -25,6 +26,8 @@ from vllm_parallel.errors import VllmParallelError
 from vllm_parallel.ledger import tightest
 from vllm_parallel.outcome import Found, Goal
 from vllm_parallel.planned import Row
+from vllm_parallel.planned.answering import answered
+from vllm_parallel.planned.rows import TOP
 from vllm_parallel.search import Search
 
 DRAWN: Final = 24  # models and counts, each on every GPU
@@ -141,3 +144,40 @@ def test_every_model_has_a_family_and_a_name_to_download(monkeypatch: pytest.Mon
     names = {"unheard-of-7b": ("acme/Unheard-of-7B",)}
     monkeypatch.setattr(model_index, "hub_names", lambda: names)
     assert model_index.family("unheard-of-7b") == "acme"  # one added later is of its publisher
+
+
+def spelt(whole: dict[str, Any], goal: str) -> dict[str, object]:
+    """What is shown of a cell by a goal, its numbers of layouts and texts replaced by these."""
+    cell = whole["cell"]
+    fell = cell.get("otherwise", {}).get(goal, cell)
+    rows = [cell["rows"][number] for number in cell["ranked"][goal]]
+    kept = ("name", "gpus", "nodes", "engines", "commands", "refused")
+    return {
+        "notes": whole["notes"],
+        "searched": cell["searched"],
+        "found": fell["found"],
+        "rows": [([whole["layouts"][row[0]][name] for name in kept], row[1:]) for row in rows],
+        "refused": [
+            (*row[:4], whole["texts"][row[4]], whole["texts"][row[5]]) for row in fell["refused"]
+        ],
+    }
+
+
+@pytest.mark.parametrize("name", ["qwen2.5-vl-7b", "deepseek-r1", "gemma-3-27b", "llama-4-scout"])
+def test_a_cell_is_what_the_planner_answers_to_the_same_question(name: str) -> None:
+    """By every goal, on GPUs with rates and without."""
+    draw = random.Random(name)
+    subject = Subject(name=name)
+    gpus = [*draw.sample(gpu_names(), 2), draw.choice(sorted(rated_gpus()))]
+    cells = {gpu: subject.outcomes(gpu, 8) for gpu in gpus}
+    answers: Answers = {gpu: {8: outcomes} for gpu, outcomes in cells.items()}
+    grid = json.loads(json.dumps(grid_of(subject, answers)))
+    for gpu, outcomes in cells.items():
+        for goal in outcomes:
+            asked = {
+                "model": name, "gpu": gpu, "gpus_per_node": "8", "goal": goal.value,
+                "max_model_len": str(subject.length), "context": str(subject.context),
+            }  # fmt: skip
+            theirs = json.loads(answered(json.dumps(asked)))
+            ours = {**grid, "cell": grid["cells"][gpu]["8"]}
+            assert spelt(ours, goal.value) == spelt(theirs, goal.value), (gpu, goal)

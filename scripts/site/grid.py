@@ -7,8 +7,9 @@ The build writes it by calling the package. A grid holds, for each GPU of the ca
 
 with the default utilization, nodes of `PER_NODE` GPUs and the load that `layouts` assumes. Rows,
 layouts and refusals are those of `vllm_parallel.planned`: strings to show as they are. A cell keeps
-the layouts among the first `TOP` by some goal. What many cells share is kept once and named by its
-index: layouts in `layouts`, sentences in `texts`.
+the layouts among the first `TOP` by some goal. A goal by which other layouts fall out than by the
+first has its own `found` and `refused` in `otherwise`. What many cells share is kept once and named
+by its index: layouts in `layouts`, sentences in `texts`.
 
     {"model": "llama-3.1-70b", "hub": "meta-llama/Llama-3.1-70B", "notes": [],
      "asked": {"max_model_len": 8192, "gpu_memory_utilization": 0.92, "gpus_per_node": 8,
@@ -40,7 +41,6 @@ from typing import Final, TypedDict
 COUNTS: Final = (1, 2, 4, 8, 16)
 PER_NODE: Final = 8
 LENGTH: Final = 8192  # --max-model-len, or what the model allows
-TOP: Final = 5
 
 
 class Asked(TypedDict):

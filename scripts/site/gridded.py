@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from alike import Alike
-from grid import COUNTS, LENGTH, PER_NODE, TOP, Asked, GpuEntry, Grid
+from grid import COUNTS, LENGTH, PER_NODE, Asked, GpuEntry, Grid
 from vllm_parallel import catalog
 from vllm_parallel.catalog import gpu_names, hub_names, load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates, rated_gpus
@@ -20,7 +20,7 @@ from vllm_parallel.layouts import CONCURRENCY, CONTEXT
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.outcome import Found, Goal, Outcome, Refused, ranked
 from vllm_parallel.planned.notes import notes
-from vllm_parallel.planned.rows import OWN_WORD, STEP_PARTS, RefusedRow, Row, Shelf, cell
+from vllm_parallel.planned.rows import OWN_WORD, STEP_PARTS, TOP, RefusedRow, Row, Shelf, cell
 from vllm_parallel.search import Search, SteadyDecode, appraised
 from vllm_parallel.settings import Settings
 from vllm_parallel.units import ceil_div

@@ -42,7 +42,8 @@ def form() -> str:
     }
     data = " ".join(f'data-{name}="{escape(value)}"' for name, value in facts.items())
     return (
-        f'<form id="planner" class="planner" autocomplete="off" hidden {data}>\n{"".join(_fields(size))}'
+        f'<form id="planner" class="planner" autocomplete="off" hidden {data}>\n'
+        f"{''.join(_fields(size))}"
         '</form>\n<p id="planner-said" class="planner-said" role="status" aria-live="polite"></p>\n'
         '<p id="planner-copied" class="planner-hidden" role="status" aria-live="polite"></p>\n'
         '<div id="planner-answer" class="planner-answer"></div>'

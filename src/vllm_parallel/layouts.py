@@ -93,7 +93,7 @@ class LayoutsAnswer:
         ('tp8', 7)
         """
         search = _search(question, terms)
-        load = _load(search, terms) if terms.goal.needs_rates else None
+        load = steady_load(search, terms) if terms.goal.needs_rates else None
         outcome = search.run(terms.goal, load.figures if load else None)
         return cls(search=search, terms=terms, load=load, outcome=outcome)
 
@@ -153,7 +153,12 @@ def _search(question: Json, terms: Terms) -> Search:
     )
 
 
-def _load(search: Search, terms: Terms) -> SteadyDecode:
+def steady_load(search: Search, terms: Terms) -> SteadyDecode:
+    """The load that times are of.
+
+    Raises:
+        ParseError: the GPU has no rates, or no request may be as long as the context.
+    """
     gpu, asked = search.cluster.gpu, search.settings.max_model_len
     if gpu is None or gpu.name not in rated_gpus():
         raise ParseError(

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from grid import COUNTS, TOP
+from grid import COUNTS
 from html_tree import Element, parse
 from judging import flag_faults
 from model_tables import short
@@ -24,6 +24,7 @@ from vllm_parallel.engine.shell import Shell
 from vllm_parallel.layout import Layout
 from vllm_parallel.layouts import LayoutsAnswer, Terms
 from vllm_parallel.outcome import Goal
+from vllm_parallel.planned.rows import TOP
 from vllm_parallel.render.numbers import whole
 from vllm_parallel.review import Review
 

@@ -106,6 +106,7 @@ REFUSED: Final = (
     ({"max_model_len": "8q"}, "--max-model-len is '8q'; it should be a whole number, like 8192"),
     ({"model": 5}, "model is 5; give it as typed"),
     ({"config": "{}"}, "the given config names no architecture; add its 'architectures' list"),
+    ({"config": "null"}, "the config is null; a config is one JSON object"),
     ({"config": "[1]"}, "the config is [1]; a config is one JSON object"),
     (
         {"config": "x" * (MOST_CHARACTERS + 1)},

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
 
 from vllm_parallel.answers import answers
 from vllm_parallel.catalog import hub_names
-from vllm_parallel.errors import VllmParallelError
+from vllm_parallel.errors import ParseError, VllmParallelError
+from vllm_parallel.frozen import replace
 from vllm_parallel.json_text import NotJsonError, read_json
-from vllm_parallel.layouts import LayoutsAnswer
+from vllm_parallel.layouts import LayoutsAnswer, steady_load
+from vllm_parallel.outcome import Outcome, Refused
 from vllm_parallel.planned.notes import notes
 from vllm_parallel.planned.request import Request
-from vllm_parallel.planned.rows import OWN_WORD, STEP_PARTS, RefusedRow, Row, Shelf, cell
+from vllm_parallel.planned.rows import OWN_WORD, STEP_PARTS, TOP, RefusedRow, Row, Shelf, cell
 from vllm_parallel.render.placement import Placement, diagram
-
-TOP: Final = 8
+from vllm_parallel.search import appraised
 
 
 def answered(request: str) -> str:
@@ -53,7 +53,8 @@ def planned(request: Request) -> dict[str, object]:
         VllmParallelError: the question cannot be read, or no layout can be sized.
     """
     answer = LayoutsAnswer.of(request.question, request.terms)
-    outcome, search = answer.outcome, answer.search
+    search = answer.search
+    outcome = _priced(answer)
     config = request.question["model"]
     shelf = Shelf(_model_word(request))
     shown = cell({outcome.goal: outcome}, shelf, TOP)
@@ -70,6 +71,20 @@ def planned(request: Request) -> dict[str, object]:
         "cell": shown,
         "answer": answer.row,
     }
+
+
+def _priced(answer: LayoutsAnswer) -> Outcome:
+    """The outcome, what is shown of it priced too where the goal did not ask and rates exist."""
+    outcome = answer.outcome
+    if outcome.goal.needs_rates:
+        return outcome
+    try:
+        load = steady_load(answer.search, answer.terms)
+    except ParseError:  # no rates, or no request is as long
+        return outcome
+    found = [(one, appraised(one, load.figures)) for one in outcome.found[:TOP]]
+    shown = [old if isinstance(new, Refused) else new for old, new in found]
+    return replace(outcome, found=(*shown, *outcome.found[TOP:]))
 
 
 def _model_word(request: Request) -> str:

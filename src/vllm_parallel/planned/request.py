@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
@@ -139,6 +140,13 @@ def _config(text: str) -> Mapping[str, object]:
         ) from None
     if not isinstance(value, dict):
         raise ParseError(
-            place=CONFIG, problem=f"is {shortened(value)}", fix="a config is one JSON object"
+            place=CONFIG, problem=f"is {_json_shown(value)}", fix="a config is one JSON object"
         )
     return value
+
+
+def _json_shown(value: object) -> str:
+    """A value in JSON's words rather than in Python's: null, true, Infinity."""
+    if value is None or isinstance(value, bool | float):
+        return json.dumps(value)
+    return shortened(value)

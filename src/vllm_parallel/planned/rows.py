@@ -18,6 +18,7 @@ from vllm_parallel.units import GIB
 STEP_PARTS: Final = (*PARTS, "total")
 OWN_WORD: Final = '"$MODEL"'
 OWN_LINE: Final = "MODEL=/models/mine  # its folder, or its name on the hub"
+TOP: Final = 5  # layouts that are shown by a goal; more make the files of models too long
 THOUSAND: Final = 1000  # parts of a bar's length
 
 
@@ -122,8 +123,8 @@ def cell(
 ) -> dict[str, object]:
     """One question: how many layouts were searched, the best by each goal, and what is refused.
 
-    `ranked` holds numbers of `rows` by goal. Refusals are those of the first goal. `budget_of` is
-    `tightest`, or remembers what that says.
+    `ranked` holds numbers of `rows` by goal. Refusals are those of the first goal; a goal that has
+    others has them in `otherwise`. `budget_of` is `tightest`, or remembers what that says.
 
     >>> from vllm_parallel.catalog import load_gpu, load_model
     >>> from vllm_parallel.cluster import Cluster
@@ -145,13 +146,20 @@ def cell(
         numbers = {name: number for number, name in enumerate(rows)}
         ranked[goal.value] = [numbers[str(found.layout)] for found in outcome.found[:top]]
     first = next(iter(outcomes.values()))
-    return {
+    shown = {
         "searched": first.searched,
-        "found": len(first.found),
+        **_fell_out(first, shelf),
         "rows": list(rows.values()),
         "ranked": ranked,
-        "refused": refused_rows(first.refused, shelf),
     }
+    others = {goal: one for goal, one in outcomes.items() if one.refused != first.refused}
+    if others:
+        shown["otherwise"] = {goal.value: _fell_out(one, shelf) for goal, one in others.items()}
+    return shown
+
+
+def _fell_out(outcome: Outcome, shelf: Shelf) -> dict[str, object]:
+    return {"found": len(outcome.found), "refused": refused_rows(outcome.refused, shelf)}
 
 
 def refused_rows(refused: Sequence[Refused], shelf: Shelf) -> list[RefusedRow]:

@@ -23,12 +23,17 @@ ON_ONE: Final = 1
 
 def gains(subject: Subject) -> str:
     """Capacity and TPOT at each dcp beside one tp; where none is admitted, vLLM's sentence."""
-    beside = _beside(subject)
-    if beside is None:
-        return _none(subject)
-    gpu, founds = _held(subject, beside)
-    if not founds:
-        return _unheld(subject, beside)
+    admitting = {gpu: _beside(subject, gpu) for gpu in REFERENCES}
+    for gpu, beside in admitting.items():
+        founds = _held(subject, gpu, beside) if beside else []
+        if beside and founds:
+            refusing = [name for name in REFERENCES if admitting[name] is None]
+            return _table(subject, gpu, beside, founds) + _why(subject, refusing)
+    beside = next(filter(None, admitting.values()), None)
+    return _unheld(subject, beside) if beside else _none(subject)
+
+
+def _table(subject: Subject, gpu: str, beside: Layout, founds: list[Found]) -> str:
     first = founds[0].capacity
     load = subject.load_on(gpu)
     rows = [
@@ -37,9 +42,7 @@ def gains(subject: Subject) -> str:
             Cell(whole(one.capacity.tokens), Provenance.ASSUMED),
             computed(times(one.capacity.tokens / first.tokens)),
             Cell(whole(one.longest_request), Provenance.ASSUMED),
-            computed(f"{one.figures.tpot_seconds * 1e3:.1f} ms")
-            if one.figures
-            else Cell("no rates"),
+            _tpot(one),
         ]
         for one in founds
     ]
@@ -52,7 +55,7 @@ def gains(subject: Subject) -> str:
         "an assumed overhead."
     )
     head = ("layout", "KV tokens", "of dcp1", "longest request", "TPOT")
-    return table(head, rows, caption=caption) + _why(subject)
+    return table(head, rows, caption=caption)
 
 
 def _tpot(found: Found) -> Cell:
@@ -61,24 +64,22 @@ def _tpot(found: Found) -> Cell:
     return computed(f"{found.figures.tpot_seconds * 1e3:.1f} ms")
 
 
-def _beside(subject: Subject) -> Layout | None:
-    """The tp beside which a dcp above 1 is admitted."""
-    tensor = Widths.of(subject.model, Axis.TP, Layout()).admitted
+def _beside(subject: Subject, name: str) -> Layout | None:
+    """The tp beside which a dcp above 1 is admitted on a GPU."""
+    gpu = load_gpu(name)
+    tensor = Widths.of(subject.model, Axis.TP, Layout(), gpu).admitted
     for tp in TP:
         layout = Layout(tp=tp)
-        if tp in tensor and Widths.of(subject.model, Axis.DCP, layout).admitted[1:]:
+        if tp in tensor and Widths.of(subject.model, Axis.DCP, layout, gpu).admitted[1:]:
             return layout
     return None
 
 
-def _held(subject: Subject, beside: Layout) -> tuple[str, list[Found]]:
-    """The first reference GPU that holds it, and every dcp there."""
-    widths = Widths.of(subject.model, Axis.DCP, beside).admitted
-    for gpu in REFERENCES:
-        found = [_found(subject, gpu, Layout(tp=beside.tp, dcp=dcp)) for dcp in widths]
-        if found[0] is not None:
-            return gpu, [one for one in found if one is not None]
-    return REFERENCES[0], []
+def _held(subject: Subject, gpu: str, beside: Layout) -> list[Found]:
+    """Every dcp beside a tp on a GPU, none where the tp alone does not start."""
+    widths = Widths.of(subject.model, Axis.DCP, beside, load_gpu(gpu)).admitted
+    found = [_found(subject, gpu, Layout(tp=beside.tp, dcp=dcp)) for dcp in widths]
+    return [] if found[0] is None else [one for one in found if one is not None]
 
 
 def _found(subject: Subject, gpu: str, layout: Layout) -> Found | None:
@@ -97,7 +98,14 @@ def _found(subject: Subject, gpu: str, layout: Layout) -> Found | None:
     return priced if isinstance(priced, Found) else found
 
 
-def _why(subject: Subject) -> str:
+def _why(subject: Subject, refusing: list[str]) -> str:
+    """What dcp shares out, and the reference GPUs on which vLLM refuses it."""
+    labels = " and ".join(load_gpu(name).label for name in refusing)
+    there = f"<p>On {labels} vLLM starts no dcp above 1 beside these tp.</p>" if refusing else ""
+    return there + _shared(subject)
+
+
+def _shared(subject: Subject) -> str:
     model = subject.model
     if model.is_latent:
         return (
@@ -112,10 +120,12 @@ def _why(subject: Subject) -> str:
 
 def _none(subject: Subject) -> str:
     """No dcp at all: the sentence at the first tp that is admitted."""
-    tensor = Widths.of(subject.model, Axis.TP, Layout()).admitted
+    gpu = load_gpu(REFERENCES[0])
+    tensor = Widths.of(subject.model, Axis.TP, Layout(), gpu).admitted
     tp = next((tp for tp in TP if tp in tensor), ON_ONE)
-    refused = Widths.of(subject.model, Axis.DCP, Layout(tp=tp)).refused
-    text = f"<p>vLLM starts no dcp above 1 beside any tp up to {max(TP)}.</p>"
+    refused = Widths.of(subject.model, Axis.DCP, Layout(tp=tp), gpu).refused
+    labels = ", ".join(load_gpu(name).label for name in REFERENCES)
+    text = f"<p>vLLM starts no dcp above 1 beside any tp up to {max(TP)} on {labels}.</p>"
     cards = [card(said, layout) for layout, said, _ in refused]
     return text + "".join(cards[:1])
 

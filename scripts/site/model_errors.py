@@ -20,14 +20,12 @@ def errors(name: str) -> str:
     """What the accuracy page says of each GPU with rates, of this model, and of the others."""
     lines = [f"<li>{_on(gpu)}</li>" for gpu in rated_gpus()]
     own = [one for one in all_speeds(pinned=True) if one.point.config == name]
-    told = (
-        f"Of {escape(name)} itself it has {_sum(own)}." if own else "Of this model it has no row."
-    )
+    told = f"Of {escape(name)} itself: {_sum(own)}." if own else "Of this model there is no row."
     others = [load_gpu(gpu).label for gpu in gpu_names() if gpu not in rated_gpus()]
     return (
-        f"<p>How far such a time may be off, by {LINK}, which holds computed against published "
-        f"ones:</p><ul>{''.join(lines)}</ul><p>{told} No rates are known, so no time is predicted, "
-        f"and it has no row either, of {escape(', '.join(others))}.</p>"
+        f"<p>{told} How far such a time was off for all models with published times, by "
+        f"{LINK}:</p><ul>{''.join(lines)}</ul><p>Not predicted, as no rates are known, and without "
+        f"a published time: {escape(', '.join(others))}.</p>"
     )
 
 
@@ -39,6 +37,9 @@ def _on(gpu: str) -> str:
 
 def _sum(speeds: list[Speed]) -> str:
     sizes = [one.error for one in speeds]
+    if len(sizes) == 1:
+        error = f"{sizes[0]:+.1%}".replace("-", "−")
+        return f'one row, error <span class="computed">{error}</span>'
     farthest = f"{max(sizes, key=abs):+.1%}".replace("-", "−")
     middle = f"{median(map(abs, sizes)):.1%}"
     return (

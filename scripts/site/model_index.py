@@ -13,6 +13,7 @@ from vllm_parallel.render.numbers import gib, size, whole
 Row = Mapping[str, object]
 REQUEST: Final = 32_768  # tokens
 MORE: Final = 10**6  # behind all counts, where none starts
+UNKNOWN: Final = 10**7  # behind those
 SHOWN: Final = {  # the fewest of these that start
     "h100-80gb": "H100 80GB",
     "h200": "H200",
@@ -74,7 +75,8 @@ def table(rows: Iterable[object]) -> str:
     caption = (
         f"KV of one request of {whole(REQUEST)} tokens, or of the longest that the model allows, "
         "at tp 1. Attention is query heads / KV heads × head size, or the elements of a latent "
-        "vector. Under a GPU: the fewest of 1, 2, 4, 8 and 16 on which a layout starts. Computed."
+        "vector. Under a GPU: the fewest of 1, 2, 4, 8 and 16 on which a layout starts; more: none "
+        "starts on 16. Computed, with an assumed overhead."
     )
     return (
         f"<table class=\"figures models\" data-gpus='{escape(gpus)}'>"
@@ -91,14 +93,14 @@ def _head() -> Iterator[str]:
 
 def _row(row: Row) -> str:
     name = str(row["name"])
-    kinds, fewest = _words(row["kinds"]), _counts(row["fewest"])
+    kinds, fewest, sized = _words(row["kinds"]), _counts(row["fewest"]), _words(row["sized"])
     told = [kind for kind in kinds if kind in ("quantised", "multimodal", "hybrid")]
     mark = f" <small>{', '.join(told)}</small>" if told else ""
     cells = [
         f'<th scope="row"><a href="{name}/">{escape(name)}</a>{mark}</th>',
         _figure(f"{_number(row, 'parameters') / 1e9:,.1f} B", _number(row, "parameters")),
         _figure(gib(_number(row, "weights"), 1), _number(row, "weights")),
-        *(_figure(str(fewest[gpu] or "more"), fewest[gpu] or MORE) for gpu in SHOWN),
+        *(_fewest(fewest[gpu], sized=gpu in sized) for gpu in SHOWN),
         _figure(size(_number(row, "request")), _number(row, "request")),
         _figure(whole(_number(row, "longest")), _number(row, "longest")),
         f"<td>{escape(str(row['attention']))}</td>",
@@ -109,6 +111,12 @@ def _row(row: Row) -> str:
         f'<tr data-family="{escape(family(name))}" data-kinds="{" ".join(kinds)}" '
         f'data-fewest="{least}">{" ".join(cells)}</tr>'
     )
+
+
+def _fewest(gpus: int | None, *, sized: bool) -> str:
+    if not sized:
+        return _figure("not modelled", UNKNOWN)
+    return _figure("more" if gpus is None else str(gpus), gpus or MORE)
 
 
 def _figure(text: str, value: int) -> str:

@@ -59,7 +59,7 @@ def sections(subject: Subject, answers: Answers) -> dict[str, object]:
         "fits": model_tables.fits(on),
         "glance": model_parts.glance(subject),
         "parts": model_parts.parts(subject),
-        "widths": model_widths.widths(subject.model),
+        "widths": model_widths.widths(subject.model, load_gpu(on.reference)),
         "worth": model_tables.worth(on),
         "commands": commands(on),
         "elsewhere": folded("The same on every other GPU", model_tables.elsewhere(on)),
@@ -75,14 +75,15 @@ def intro(on: OnGpus) -> str:
     weights = model_parts.weight_bytes(on.subject)
     fewest = {gpu: on.fewest(gpu) for gpu in ("h100-80gb", "h200", "mi300x", "rtx-4090")}
     parts = [
-        f"{figure(str(gpus))} × {escape(load_gpu(gpu).label)}" if gpus else ""
+        f"{assumed(str(gpus))} × {escape(load_gpu(gpu).label)}" if gpus else ""
         for gpu, gpus in fewest.items()
     ]
-    held = ", ".join(filter(None, parts)) or "none of the counts below"
+    found = ", ".join(filter(None, parts))
+    held = f"starts on, for example, {found}" if found else "starts on none of these four GPUs"
     notes = "".join(f"<p><strong>{escape(note)}</strong></p>" for note in on.subject.notes)
     text = (
         f"<p>Its weights are {figure(gib(weights))}. With <code>--max-model-len "
-        f"{on.subject.length}</code> it starts on {held}.</p>"
+        f"{on.subject.length}</code> it {held}, if the assumed overhead holds.</p>"
     )
     planner = f'<a href="../../planner/?model={on.subject.name}">the planner</a>'
     return f"{notes}{text}<p>Other numbers, and pictures of who holds what: ask {planner}.</p>"
@@ -91,6 +92,11 @@ def intro(on: OnGpus) -> str:
 def figure(text: str) -> str:
     """A computed figure in a sentence."""
     return f'<span class="computed">{escape(text)}</span>'
+
+
+def assumed(text: str) -> str:
+    """A figure in a sentence that rests on an assumption."""
+    return f'<span class="assumed">{escape(text)}</span>'
 
 
 def folded(title: str, body: str) -> str:
@@ -137,6 +143,7 @@ def row(on: OnGpus) -> dict[str, object]:
         "attention": shape_of(model),
         "experts": experts_of(model),
         "fewest": {gpu: on.fewest(gpu) for gpu in gpu_names()},
+        "sized": [gpu for gpu in gpu_names() if on.is_sized(gpu)],
     }
 
 

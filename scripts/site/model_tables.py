@@ -58,6 +58,10 @@ class OnGpus:
         """The least of `COUNTS` on which a layout starts."""
         return next((gpus for gpus in COUNTS if self.found(gpu, gpus)), None)
 
+    def is_sized(self, gpu: str) -> bool:
+        """Whether the package can say at any count what the model holds there."""
+        return any(self.outcomes(gpu, gpus) is not None for gpus in COUNTS)
+
     @property
     def reference(self) -> str:
         """The GPU whose layouts are shown at length.
@@ -89,10 +93,11 @@ def fits(on: OnGpus) -> str:
         budget = round(gpu.runtime_memory_bytes * on.subject.settings.gpu_memory_utilization)
         cells = [_tokens(on, name, gpus) for gpus in COUNTS]
         rows.append([Cell(gpu.label), computed(f"{budget / GIB:.1f}"), *cells])
-    head = ("GPU", "budget, GiB", *(f"{gpus} ×" for gpus in COUNTS))
+    head = ("GPU", "GiB", *(f"{gpus} ×" for gpus in COUNTS))
     caption = (
-        f"KV tokens of the whole service on so many GPUs, {PER_NODE} a node, under the layout that "
-        "holds most; no: vLLM refuses every layout. Computed; tokens rest on an assumed overhead."
+        f"GiB is a GPU's budget. KV tokens of the whole service on so many GPUs, {PER_NODE} a "
+        "node, under the layout that holds most; no: vLLM refuses every layout. Computed; tokens "
+        "rest on an assumed overhead."
     )
     return table(head, rows, caption=caption)
 

@@ -75,3 +75,13 @@ def test_settings_that_hide_faults_are_refused(
 ) -> None:
     replace("mkdocs.yml", old, new)(mini)
     refused(builder.build(mini, mini.with_name("site")), 1, f"mkdocs-jupyter: {says}")
+
+
+def test_what_a_cell_prints_in_pieces_is_one_block(mini: Path, builder: Builder) -> None:
+    """Where the pieces end is a matter of time."""
+    pieces = "print(1, flush=True)\nprint(2, flush=True)\nprint(3)\n"
+    done = built(mini, builder, f"# %% [markdown]\n# # Which layout?\n\n# %%\n{pieces}")
+    assert done.code == 0, done.output
+    page = done.page("notebooks/decide/index.html")
+    assert "<pre>1\n2\n3\n</pre>" in page
+    assert 'id="cell-id=1"' in page

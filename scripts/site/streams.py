@@ -1,0 +1,27 @@
+"""MkDocs hook: a notebook is shown the same in every build.
+
+A kernel sends what a cell prints in pieces, by the clock, and each would be a block of its own; and
+cells are named at random.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor, ExecutePreprocessor
+
+# Neither is typed.
+_RUN: Any = ExecutePreprocessor.preprocess_cell
+_JOIN: Any = CoalesceStreamsPreprocessor
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Join the pieces of each cell once it has run, and count the cells."""
+    setattr(ExecutePreprocessor, "preprocess_cell", _run_and_join)  # noqa: B010  # for mypy
+
+
+def _run_and_join(self: object, cell: object, resources: object, index: int) -> object:
+    done, resources = _JOIN().preprocess_cell(*_RUN(self, cell, resources, index), index)
+    done["id"] = f"{index}"
+    return done, resources

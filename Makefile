@@ -150,8 +150,8 @@ engine: $(STAMP)
 record: $(STAMP)
 	$(BIN)/python scripts/engine/record.py $(if $(VERSION),--version $(VERSION)) $(if $(SAMPLE),--sample $(SAMPLE)) $(addprefix --only ,$(ONLY))
 
-test-engine: $(STAMP)
-	$(MAKE) --no-print-directory site UNASKED="Now vLLM is asked."
+test-engine: UNASKED := Now vLLM is asked.
+test-engine: site
 	$(BIN)/python scripts/engine/check.py
 
 replica: $(STAMP)

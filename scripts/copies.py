@@ -12,11 +12,12 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 NOT_COPIED: Final = frozenset({".git", ".venv", "build", "dist", "site"})
+FETCHED: Final = Path("build", "pyodide")  # what the site shows goes by whether it is there
 QUIET: Final = {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
 
 
 def copy_project(folder: Path) -> None:
-    """All files but what is built, installed or compiled."""
+    """All files but what is built, installed or compiled; Python for browsers, if it is there."""
     folder.mkdir(parents=True)
     bare = shutil.ignore_patterns("__pycache__", "*_cache")
     for path in ROOT.iterdir():
@@ -26,6 +27,8 @@ def copy_project(folder: Path) -> None:
             shutil.copytree(path, folder / path.name, ignore=bare)
         else:
             shutil.copy2(path, folder)
+    if (ROOT / FETCHED).is_dir():
+        shutil.copytree(ROOT / FETCHED, folder / FETCHED)
 
 
 def environment(folder: Path) -> dict[str, str]:

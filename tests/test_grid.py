@@ -14,14 +14,21 @@ from typing import Any, Final
 import pytest
 from mkdocs.exceptions import PluginError
 
+import model_dcp
+import model_errors
 import model_index
 import model_parts
+import model_sheets
 from alike import Alike
 from grid import COUNTS
 from gridded import Answers, Subject, answers_of, cluster_of, grid_of
 from model_store import Store, shares
+from model_tables import OnGpus
+from model_ways import on_gpus, way_out
 from vllm_parallel import Deployment, Layout, Shard, Verdict, gpu_names, load_model, model_names
+from vllm_parallel.catalog import load_gpu
 from vllm_parallel.catalog.rates import rated_gpus
+from vllm_parallel.constraints.table import check
 from vllm_parallel.errors import VllmParallelError
 from vllm_parallel.ledger import tightest
 from vllm_parallel.outcome import Found, Goal
@@ -181,3 +188,67 @@ def test_a_cell_is_what_the_planner_answers_to_the_same_question(name: str) -> N
             theirs = json.loads(answered(json.dumps(asked)))
             ours = {**grid, "cell": grid["cells"][gpu]["8"]}
             assert spelt(ours, goal.value) == spelt(theirs, goal.value), (gpu, goal)
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "wanted"),
+    [
+        ("nemotron-nano-9b-v2", Layout(tp=16), "use a --tensor-parallel-size of 1, 2, 4, 8"),
+        ("qwen2.5-32b-gptq-int4", Layout(tp=3), "use a --tensor-parallel-size of 1, 2, 4, 8"),
+        ("qwen2.5-32b-gptq-int4", Layout(tp=5), "use a --tensor-parallel-size of 1, 2, 4, 8"),
+        ("gpt-oss-120b", Layout(tp=3), "use a --tensor-parallel-size of 1, 2, 4, 8"),
+        ("gpt-oss-120b", Layout(tp=16, dcp=4), "change another width too: beside tp16 no"),
+        ("gemma-3-27b", Layout(tp=16, dcp=3), "use a --decode-context-parallel-size of 1"),
+        ("llama-3.1-70b", Layout(tp=16, dcp=4), "use a --decode-context-parallel-size of 1, 2"),
+        (
+            "gemma-3-27b",
+            Layout(tp=16, dcp=2),
+            "drop --decode-context-parallel-size: no KV head is held twice at tp=16",
+        ),
+    ],
+)
+def test_a_way_out_offers_what_every_rule_passes(name: str, layout: Layout, wanted: str) -> None:
+    subject = Subject(name=name)
+    deployment = on_gpus("h100-80gb", subject.model, layout, subject.settings)
+    refusal = check(deployment)
+    assert refusal is not None
+    found = way_out(refusal.fix, deployment)
+    assert found.startswith(wanted)
+    assert not found.removeprefix(wanted).startswith(","), "a width more"
+
+
+def test_a_page_names_the_gpus_on_which_its_answers_hold() -> None:
+    """Hopper's kernel refuses a DCP of this model, Blackwell's does not, others have none."""
+    subject = Subject(name="deepseek-v3.2")
+    answers = answers_of(subject)
+    shown = model_sheets.sections(subject, answers)
+    on = OnGpus(subject=subject, answers=answers)
+    hopper, blackwell = load_gpu("h200").label, load_gpu("b300").label
+    widths = str(shown["widths"])
+    assert f"on {load_gpu(on.reference).label} and wherever" in widths
+    (row,) = re.findall(r"<tr><td>decode-context[^<]*, on [^<]*</td><td>([^<]*)</td>", widths)
+    assert row == "1, 2, 4, 8, 16"
+    assert f"Not modelled: {load_gpu('mi300x').label}" in widths
+    refused = str(shown["refused"])
+    assert "<code>sparse-dcp-cache</code> refuses nothing on" in refused
+    assert f"Besides, on {load_gpu('a100-40gb').label}" in refused
+    gains = model_dcp.gains(subject)
+    assert f"{hopper} vLLM starts no dcp above 1" in gains
+    assert blackwell not in gains.partition("</p>")[0]
+    assert f"8 GPUs, {blackwell}." in gains
+    row_ = shown["row"]
+    assert isinstance(row_, dict)
+    assert row_["sized"] == [gpu for gpu in gpu_names() if not gpu.startswith("mi3")]
+    cells = re.findall(r'data-value="(\d*)">([^<]*)</td>', model_index.table([row_]))
+    assert ("", "not modelled") in cells
+    assert ("16", "16") in cells
+    assert 'class="num assumed" data-value="16"' in model_index.table([row_])
+    assert f"KV of {model_parts.REQUEST:,} tokens" in str(shown["glance"])
+    assert re.search(r'<span class="assumed">\d+</span> × ', str(shown["intro"]))
+    assert "for example" in str(shown["intro"])
+
+
+def test_errors_of_time_say_first_whose_they_are() -> None:
+    text = model_errors.errors("qwen3-0.6b")
+    assert text.index("Of this model there is no row") < text.index("<ul>")
+    assert "1 row, median" not in text

@@ -6,7 +6,7 @@ from typing import Final
 
 from gridded import Subject, cluster_of
 from model_tables import REFERENCES
-from model_widths import Said, Widths, card
+from model_widths import Asked, Said, Widths, alike, card
 from vllm_parallel.catalog import load_gpu
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import Axis, Layout
@@ -23,17 +23,20 @@ ON_ONE: Final = 1
 
 def gains(subject: Subject) -> str:
     """Capacity and TPOT at each dcp beside one tp; where none is admitted, vLLM's sentence."""
-    admitting = {gpu: _beside(subject, gpu) for gpu in REFERENCES}
-    for gpu, beside in admitting.items():
-        founds = _held(subject, gpu, beside) if beside else []
-        if beside and founds:
-            refusing = [name for name in REFERENCES if admitting[name] is None]
-            return _table(subject, gpu, beside, founds) + _why(subject, refusing)
-    beside = next(filter(None, admitting.values()), None)
-    return _unheld(subject, beside) if beside else _none(subject)
+    besides = {names[0]: _beside(subject, names[0]) for names in alike(REFERENCES)}
+    without = [gpu for gpu, beside in besides.items() if beside is None]
+    admitting = [gpu for gpu in besides if gpu not in without]
+    refused = _none(subject, without) if without else ""
+    if not admitting:
+        return refused
+    beside = besides[admitting[0]] or Layout()
+    gpu, founds = _held(subject, beside, without)
+    if not founds:
+        return refused + _unheld(subject, beside)
+    return refused + _table(subject, gpu, founds) + _why(subject)
 
 
-def _table(subject: Subject, gpu: str, beside: Layout, founds: list[Found]) -> str:
+def _table(subject: Subject, gpu: str, founds: list[Found]) -> str:
     first = founds[0].capacity
     load = subject.load_on(gpu)
     rows = [
@@ -42,7 +45,9 @@ def _table(subject: Subject, gpu: str, beside: Layout, founds: list[Found]) -> s
             Cell(whole(one.capacity.tokens), Provenance.ASSUMED),
             computed(times(one.capacity.tokens / first.tokens)),
             Cell(whole(one.longest_request), Provenance.ASSUMED),
-            _tpot(one),
+            computed(f"{one.figures.tpot_seconds * 1e3:.1f} ms")
+            if one.figures
+            else Cell("no rates"),
         ]
         for one in founds
     ]
@@ -51,8 +56,8 @@ def _table(subject: Subject, gpu: str, beside: Layout, founds: list[Found]) -> s
         requests = counted(load.concurrency, "request")
         timed = f" TPOT is of {requests} of {whole(load.context)} tokens."
     caption = (
-        f"{counted(beside.ranks, 'GPU')}, {load_gpu(gpu).label}.{timed} Computed; tokens rest on "
-        "an assumed overhead."
+        f"{counted(founds[0].layout.ranks, 'GPU')}, {load_gpu(gpu).label}.{timed} Computed; "
+        "tokens rest on an assumed overhead."
     )
     head = ("layout", "KV tokens", "of dcp1", "longest request", "TPOT")
     return table(head, rows, caption=caption)
@@ -64,22 +69,31 @@ def _tpot(found: Found) -> Cell:
     return computed(f"{found.figures.tpot_seconds * 1e3:.1f} ms")
 
 
-def _beside(subject: Subject, name: str) -> Layout | None:
-    """The tp beside which a dcp above 1 is admitted on a GPU."""
-    gpu = load_gpu(name)
-    tensor = Widths.of(subject.model, Axis.TP, Layout(), gpu).admitted
+def _asked(subject: Subject, gpu: str) -> Asked:
+    return Asked(model=subject.model, gpu=gpu, settings=subject.settings)
+
+
+def _beside(subject: Subject, gpu: str) -> Layout | None:
+    """The tp beside which a dcp above 1 is admitted."""
+    asked = _asked(subject, gpu)
+    tensor = Widths.of(asked, Axis.TP, Layout()).admitted
     for tp in TP:
         layout = Layout(tp=tp)
-        if tp in tensor and Widths.of(subject.model, Axis.DCP, layout, gpu).admitted[1:]:
+        if tp in tensor and Widths.of(asked, Axis.DCP, layout).admitted[1:]:
             return layout
     return None
 
 
-def _held(subject: Subject, gpu: str, beside: Layout) -> list[Found]:
-    """Every dcp beside a tp on a GPU, none where the tp alone does not start."""
-    widths = Widths.of(subject.model, Axis.DCP, beside, load_gpu(gpu)).admitted
-    found = [_found(subject, gpu, Layout(tp=beside.tp, dcp=dcp)) for dcp in widths]
-    return [] if found[0] is None else [one for one in found if one is not None]
+def _held(subject: Subject, beside: Layout, without: list[str]) -> tuple[str, list[Found]]:
+    """The first reference GPU that holds it, and every dcp there."""
+    none = {load_gpu(gpu).architecture for gpu in without}
+    gpus = [gpu for gpu in REFERENCES if load_gpu(gpu).architecture not in none]
+    for gpu in gpus:
+        widths = Widths.of(_asked(subject, gpu), Axis.DCP, beside).admitted
+        found = [_found(subject, gpu, Layout(tp=beside.tp, dcp=dcp)) for dcp in widths]
+        if found[0] is not None:
+            return gpu, [one for one in found if one is not None]
+    return gpus[0], []
 
 
 def _found(subject: Subject, gpu: str, layout: Layout) -> Found | None:
@@ -98,14 +112,7 @@ def _found(subject: Subject, gpu: str, layout: Layout) -> Found | None:
     return priced if isinstance(priced, Found) else found
 
 
-def _why(subject: Subject, refusing: list[str]) -> str:
-    """What dcp shares out, and the reference GPUs on which vLLM refuses it."""
-    labels = " and ".join(load_gpu(name).label for name in refusing)
-    there = f"<p>On {labels} vLLM starts no dcp above 1 beside these tp.</p>" if refusing else ""
-    return there + _shared(subject)
-
-
-def _shared(subject: Subject) -> str:
+def _why(subject: Subject) -> str:
     model = subject.model
     if model.is_latent:
         return (
@@ -118,15 +125,18 @@ def _shared(subject: Subject) -> str:
     )
 
 
-def _none(subject: Subject) -> str:
-    """No dcp at all: the sentence at the first tp that is admitted."""
-    gpu = load_gpu(REFERENCES[0])
-    tensor = Widths.of(subject.model, Axis.TP, Layout(), gpu).admitted
+def _none(subject: Subject, gpus: list[str]) -> str:
+    """No dcp at all on GPUs like these: the sentence at the first tp that is admitted."""
+    asked = _asked(subject, gpus[0])
+    tensor = Widths.of(asked, Axis.TP, Layout()).admitted
     tp = next((tp for tp in TP if tp in tensor), ON_ONE)
-    refused = Widths.of(subject.model, Axis.DCP, Layout(tp=tp), gpu).refused
-    labels = ", ".join(load_gpu(name).label for name in REFERENCES)
-    text = f"<p>vLLM starts no dcp above 1 beside any tp up to {max(TP)} on {labels}.</p>"
-    cards = [card(said, layout) for layout, said, _ in refused]
+    refused = Widths.of(asked, Axis.DCP, Layout(tp=tp)).refused
+    like = {load_gpu(gpu).architecture for gpu in gpus}
+    labels = [one.label for one in map(load_gpu, REFERENCES) if one.architecture in like]
+    text = (
+        f"<p>On {', '.join(labels)} vLLM starts no dcp above 1 beside any tp up to {max(TP)}.</p>"
+    )
+    cards = [card(said, f"{layout} on {labels[0]}") for layout, said, _ in refused]
     return text + "".join(cards[:1])
 
 

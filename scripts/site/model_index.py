@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
+from model_parts import REQUEST
 from vllm_parallel.catalog import gpu_names, hub_names, load_gpu
 from vllm_parallel.render.numbers import gib, size, whole
 
 Row = Mapping[str, object]
-REQUEST: Final = 32_768  # tokens
 MORE: Final = 10**6  # behind all counts, where none starts
-UNKNOWN: Final = 10**7  # behind those
 SHOWN: Final = {  # the fewest of these that start
     "h100-80gb": "H100 80GB",
     "h200": "H200",
@@ -114,9 +113,10 @@ def _row(row: Row) -> str:
 
 
 def _fewest(gpus: int | None, *, sized: bool) -> str:
+    """On how few it starts; what is not modelled is no number, and sorts behind all."""
     if not sized:
-        return _figure("not modelled", UNKNOWN)
-    return _figure("more" if gpus is None else str(gpus), gpus or MORE)
+        return '<td class="num computed" data-value="">not modelled</td>'
+    return f'<td class="num assumed" data-value="{gpus or MORE}">{gpus or "more"}</td>'
 
 
 def _figure(text: str, value: int) -> str:

@@ -19,6 +19,7 @@ from vllm_parallel.settings import Settings
 from vllm_parallel.shard import Shard
 from vllm_parallel.weight import Cut, Weight
 
+REQUEST: Final = 32_768  # tokens, or the longest request that a model allows
 TOWER: Final = "towers and projectors"
 ENDS: Final = {
     "embedding": "embedding",
@@ -122,8 +123,7 @@ def millions(count: int) -> str:
 def glance(subject: Subject) -> str:
     """The model in a few lines."""
     model = subject.model
-    cache = KvCache.of(Deployment(model=model, layout=Layout(), settings=subject.settings))
-    request = cache.blocks_per_request(subject.length) * cache.block_bytes(0)
+    length = request_length(model)
     names = ", ".join(hub_names().get(subject.name, ())) or "none known"
     rows = (
         ("in the catalog", subject.name),
@@ -132,7 +132,7 @@ def glance(subject: Subject) -> str:
         ("layers", str(model.layers)),
         ("attention", shape_of(model)),
         ("experts", experts_of(model)),
-        (f"KV of {whole(subject.length)} tokens", size(request)),
+        (f"KV of {whole(length)} tokens", size(request_bytes(model, length))),
         ("longest request", f"{whole(model.context.max_model_len)} tokens"),
     )
     caption = (
@@ -145,6 +145,11 @@ def glance(subject: Subject) -> str:
 def weight_bytes(subject: Subject) -> int:
     """Bytes of all weights."""
     return sum(by_part(subject.model)[1].values())
+
+
+def request_length(model: ModelConfig) -> int:
+    """Tokens of the request whose KV is shown, on a model's page and in the table of all."""
+    return min(REQUEST, model.context.max_model_len)
 
 
 def request_bytes(model: ModelConfig, length: int) -> int:

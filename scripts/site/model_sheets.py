@@ -27,6 +27,7 @@ from catalog_tables import experts_of, shape_of
 from grid import Grid
 from gridded import Answers, Subject, answers_of, cluster_of, grid_of, picture_of
 from model_tables import FIRST_BY, OnGpus
+from model_widths import Asked
 from vllm_parallel.catalog import gpu_names, load_gpu
 from vllm_parallel.layout import Layout
 from vllm_parallel.render.numbers import gib
@@ -34,7 +35,6 @@ from vllm_parallel.render.placement import Placement, diagram
 from vllm_parallel.render.shell import node_commands
 
 SECTIONS: Final = "sections"
-REQUEST: Final = 32_768  # tokens of the index's request
 IDENT: Final = "placement"  # one picture is shown at a time
 HIGHLIGHT: Final = ("pymdownx.superfences", "pymdownx.highlight")
 
@@ -54,12 +54,13 @@ def main(folder: Path, names: Iterable[str]) -> None:
 def sections(subject: Subject, answers: Answers) -> dict[str, object]:
     """The parts of a model's page by name, and as `row` what the index says of it."""
     on = OnGpus(subject=subject, answers=answers)
+    asked = Asked(model=subject.model, gpu=on.reference, settings=subject.settings)
     return {
         "intro": intro(on),
         "fits": model_tables.fits(on),
         "glance": model_parts.glance(subject),
         "parts": model_parts.parts(subject),
-        "widths": model_widths.widths(subject.model, load_gpu(on.reference)),
+        "widths": model_widths.widths(asked, on.sized),
         "worth": model_tables.worth(on),
         "commands": commands(on),
         "elsewhere": folded("The same on every other GPU", model_tables.elsewhere(on)),
@@ -127,7 +128,7 @@ def row(on: OnGpus) -> dict[str, object]:
     """What the index says of a model."""
     subject, model = on.subject, on.subject.model
     numbers = model_parts.parameters(subject)
-    length = min(REQUEST, model.context.max_model_len)
+    length = model_parts.request_length(model)
     kinds = ["dense" if model.experts is None else "moe"]
     kinds += ["quantised"] if model.quantisation is not None else []
     kinds += ["multimodal"] if model.towers else []
@@ -143,7 +144,7 @@ def row(on: OnGpus) -> dict[str, object]:
         "attention": shape_of(model),
         "experts": experts_of(model),
         "fewest": {gpu: on.fewest(gpu) for gpu in gpu_names()},
-        "sized": [gpu for gpu in gpu_names() if on.is_sized(gpu)],
+        "sized": on.sized,
     }
 
 

@@ -8,8 +8,10 @@ from typing import Final
 
 from grid import COUNTS, PER_NODE
 from gridded import Answers, Outcomes, Subject
-from model_widths import Said, card
+from model_ways import on_gpus, way_out
+from model_widths import Said, alike, card, labels_of
 from vllm_parallel.catalog import gpu_names, load_gpu
+from vllm_parallel.constraints.table import EARLY_RULES
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.ledger import Budget
 from vllm_parallel.outcome import Found, Goal, Refused
@@ -18,9 +20,12 @@ from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.numbers import counted, gib, whole
 from vllm_parallel.search import SteadyDecode
 from vllm_parallel.units import GIB
+from vllm_parallel.verdict import MEMORY_RULES
 
 REFERENCES: Final = ("h100-80gb", "h200", "b300")  # the first that holds it is shown at length
 RATED: Final = "h200"
+EARLY: Final = {rule.name for rule in EARLY_RULES}  # not hidden by too little memory
+MEMORY: Final = {rule.name for rule in MEMORY_RULES}
 ASSUMED: Final = Provenance.ASSUMED
 FIRST_BY: Final = {
     Goal.TPOT: "TPOT",
@@ -63,6 +68,11 @@ class OnGpus:
         return any(self.outcomes(gpu, gpus) is not None for gpus in COUNTS)
 
     @property
+    def sized(self) -> list[str]:
+        """The GPUs that are modelled with it."""
+        return [gpu for gpu in gpu_names() if self.is_sized(gpu)]
+
+    @property
     def reference(self) -> str:
         """The GPU whose layouts are shown at length.
 
@@ -92,14 +102,15 @@ def fits(on: OnGpus) -> str:
         gpu = load_gpu(name)
         budget = round(gpu.runtime_memory_bytes * on.subject.settings.gpu_memory_utilization)
         cells = [_tokens(on, name, gpus) for gpus in COUNTS]
-        rows.append([Cell(gpu.label), computed(f"{budget / GIB:.1f}"), *cells])
+        rows.append([Cell(gpu.label), computed(f"{budget / GIB:.0f}"), *cells])
     head = ("GPU", "GiB", *(f"{gpus} ×" for gpus in COUNTS))
     caption = (
         f"GiB is a GPU's budget. KV tokens of the whole service on so many GPUs, {PER_NODE} a "
         "node, under the layout that holds most; no: vLLM refuses every layout. Computed; tokens "
         "rest on an assumed overhead."
     )
-    return table(head, rows, caption=caption)
+    text = table(head, rows, caption=caption)
+    return text.replace('class="figures"', 'class="figures fits"', 1)
 
 
 def _tokens(on: OnGpus, gpu: str, gpus: int) -> Cell:
@@ -210,19 +221,43 @@ def shown_firsts(on: OnGpus) -> list[tuple[Found, list[Goal]]]:
 
 
 def refused(on: OnGpus) -> str:
-    """Each rule that refuses a layout on the reference GPU, with its first example."""
-    counts: dict[str, int] = {}
-    first: dict[str, tuple[Refused, int]] = {}
+    """Each rule that refuses a layout on the reference GPU, then those that only others meet."""
+    here = _rules(on, on.reference)
+    label = load_gpu(on.reference).label
+    text = f"<p>On {label}:</p>" if here else f"<p>On {label} vLLM starts every layout tried.</p>"
+    order = sorted(here.items(), key=lambda item: -item[1][1])
+    cards = [_refusal(on, on.reference, row, count) for _, (row, count) in order]
+    there = {gpu: _rules(on, gpu) for names in alike(on.sized) for gpu in names}
+    for rule in dict.fromkeys(rule for rules in there.values() for rule in rules):
+        if rule in MEMORY or rule in here:
+            continue
+        gpus = [gpu for gpu, rules in there.items() if rule in rules]
+        row, count = there[gpus[0]][rule]
+        cards += [f"<p>Besides, on {labels_of(gpus)}:</p>", _refusal(on, gpus[0], row, count)]
+    for rule in (rule for rule, _ in order if rule in EARLY):
+        free = [gpu for gpu, rules in there.items() if rule not in rules and on.fewest(gpu)]
+        if free:
+            cards.append(f"<p><code>{rule}</code> refuses nothing on {labels_of(free)}.</p>")
+    return text + "".join(cards)
+
+
+def _rules(on: OnGpus, gpu: str) -> dict[str, tuple[Refused, int]]:
+    """Each rule that refuses on a GPU: its first example, and how many layouts."""
+    found: dict[str, tuple[Refused, int]] = {}
     for gpus in COUNTS:
-        outcomes = on.outcomes(on.reference, gpus) or {}
+        outcomes = on.outcomes(gpu, gpus) or {}
         for row in outcomes[Goal.CAPACITY].refused if outcomes else ():
-            counts[row.rule] = counts.get(row.rule, 0) + row.count
-            first.setdefault(row.rule, (row, gpus))
-    cards = []
-    for rule, (row, gpus) in sorted(first.items(), key=lambda item: -counts[item[0]]):
-        more = f" on {counted(gpus, 'GPU')}; {counted(counts[rule], 'layout')} in all"
-        cards.append(card(Said(rule, row.message, row.fix), f"{row.example}{more}"))
-    return "".join(cards) or "<p>vLLM starts every layout that was tried.</p>"
+            first, count = found.get(row.rule, (row, 0))
+            found[row.rule] = (first, count + row.count)
+    return found
+
+
+def _refusal(on: OnGpus, gpu: str, row: Refused, count: int) -> str:
+    subject = on.subject
+    deployment = on_gpus(gpu, subject.model, row.example, subject.settings)
+    said = Said(row.rule, row.message, way_out(row.fix, deployment))
+    gpus = counted(row.example.ranks, "GPU")
+    return card(said, f"{row.example} on {gpus}; {counted(count, 'layout')} in all")
 
 
 def times(on: OnGpus) -> str:

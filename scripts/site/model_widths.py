@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Final, NamedTuple
 
+from model_ways import MOST, on_gpus, way_out
 from vllm_parallel.catalog import gpu_names, load_gpu
-from vllm_parallel.cluster import Cluster, Gpu
 from vllm_parallel.constraints import RULES
 from vllm_parallel.constraints.table import check
-from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.render.html import Cell, table
+from vllm_parallel.settings import Settings
 from vllm_parallel.verdict import MEMORY_RULES
 
-MOST: Final = 16
-LISTED: Final = re.compile(r"(?P<option>use a --[a-z-]+) of (?P<widths>\d+(?:, \d+)*)")
 OURS: Final = "vLLM has no sentence for it; the words are ours."
 ROOT: Final = "../.."  # from models/NAME/ to the site
 BARE: Final = {rule.name for rule in RULES if rule.bare}
@@ -32,6 +29,14 @@ NAMES: Final = {
     Axis.PCP: "prefill-context",
     Axis.DCP: "decode-context",
 }
+
+
+class Asked(NamedTuple):
+    """What every width is held against."""
+
+    model: ModelConfig
+    gpu: str
+    settings: Settings
 
 
 class Said(NamedTuple):
@@ -48,78 +53,100 @@ class Widths:
 
     axis: Axis
     beside: Layout
-    gpu: Gpu
     admitted: tuple[int, ...]
     refused: tuple[tuple[str, Said, tuple[int, ...]], ...]  # layout, its refusal, widths
 
     @classmethod
-    def of(cls, model: ModelConfig, axis: Axis, beside: Layout, gpu: Gpu) -> Widths:
-        """The widths of an axis beside others; memory and the number of GPUs are left aside."""
+    def of(cls, asked: Asked, axis: Axis, beside: Layout) -> Widths:
+        """The widths of an axis beside others; memory is left aside."""
         admitted: list[int] = []
         found: dict[str, tuple[str, Said, list[int]]] = {}
         for width in range(1, (beside.tp if axis is Axis.DCP else MOST) + 1):
             layout = replace(beside, **{axis.value: width})  # type: ignore[arg-type]  # a width
-            refusal = check(Deployment(model=model, layout=layout, cluster=Cluster(gpu=gpu)))
+            deployment = on_gpus(asked.gpu, asked.model, layout, asked.settings)
+            refusal = check(deployment)
             if refusal is None:
                 admitted.append(width)
+            elif refusal.name in found:
+                found[refusal.name][2].append(width)
             else:
-                said = Said(refusal.name, refusal.message, refusal.fix)
-                found.setdefault(refusal.name, (str(layout), said, []))[2].append(width)
-        refused = tuple(
-            (text, one._replace(fix=_narrowed(one.fix, admitted)), tuple(widths))
-            for text, one, widths in found.values()
-        )
-        return cls(axis=axis, beside=beside, gpu=gpu, admitted=tuple(admitted), refused=refused)
+                said = Said(refusal.name, refusal.message, way_out(refusal.fix, deployment))
+                found[refusal.name] = (str(layout), said, [width])
+        refused = tuple((text, one, tuple(widths)) for text, one, widths in found.values())
+        return cls(axis=axis, beside=beside, admitted=tuple(admitted), refused=refused)
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """What is admitted, and what is refused by which rule."""
+        refused = (f"{runs(widths)}: {rule.rule}" for _, rule, widths in self.refused)
+        return runs(self.admitted), "; ".join(refused)
+
+    @property
+    def title(self) -> str:
+        """The axis, and beside which widths."""
+        if self.axis is Axis.TP and not self.admitted:
+            return "any way"
+        beside = f", beside {self.beside}" if self.beside.ranks > 1 else ""
+        return f"{NAMES[self.axis]} ({self.axis.value}){beside}"
 
 
-def _narrowed(fix: str, admitted: Sequence[int]) -> str:
-    """A way out that lists widths, without those that another rule refuses.
+def all_widths(asked: Asked) -> tuple[Widths, ...]:
+    """Every axis that has a width of its own; DCP beside the widest tp, if there is any."""
+    tensor = Widths.of(asked, Axis.TP, Layout())
+    if not tensor.admitted:
+        return (tensor,)
+    alone = [Widths.of(asked, axis, Layout()) for axis in (Axis.PP, Axis.DP, Axis.PCP)]
+    return (tensor, *alone, Widths.of(asked, Axis.DCP, Layout(tp=max(tensor.admitted))))
 
-    >>> _narrowed("use a --tensor-parallel-size of 1, 2, 4, 5, 8, 10, 20, 40", [1, 2, 4, 8])
-    'use a --tensor-parallel-size of 1, 2, 4, 8'
+
+def widths(asked: Asked, sized: Sequence[str]) -> str:
+    """What each axis admits on a GPU, and the sentence of each refusal; others where they differ.
+
+    `sized` are the GPUs that can be sized.
     """
-    listed = LISTED.fullmatch(fix)
-    if listed is None:
-        return fix
-    left = [width for width in listed["widths"].split(", ") if int(width) in admitted]
-    return f"{listed['option']} of {', '.join(left)}" if left else fix
-
-
-def all_widths(model: ModelConfig, gpu: Gpu) -> tuple[Widths, ...]:
-    """Every axis that has a width of its own; DCP beside the widest tp, also where it differs."""
-    alone = [
-        Widths.of(model, axis, Layout(), gpu) for axis in (Axis.TP, Axis.PP, Axis.DP, Axis.PCP)
+    found = all_widths(asked)
+    same = {(one.title, *one.cells) for one in found}
+    rows = {(one.title, *one.cells): [""] for one in found}
+    cards = {rule.rule: card(rule, example) for one in found for example, rule, _ in one.refused}
+    for names in alike(sized):
+        there = asked._replace(gpu=names[0])
+        for one in all_widths(there):
+            if (one.title, *one.cells) in same:
+                continue
+            rows.setdefault((one.title, *one.cells), []).extend(map(_label, names))
+            for example, rule, _ in one.refused:
+                known = f"{example} on {_label(names[0])}"
+                cards.setdefault(rule.rule, card(rule, known))
+    cells = [
+        [Cell(title + (f", on {', '.join(on)}" if any(on) else "")), Cell(admitted), Cell(refused)]
+        for (title, admitted, refused), on in rows.items()
     ]
-    widest = Layout(tp=max(alone[0].admitted))
-    dcp = Widths.of(model, Axis.DCP, widest, gpu)
-    others: dict[tuple[int, ...], Widths] = {}
-    for name in gpu_names():
-        one = Widths.of(model, Axis.DCP, widest, load_gpu(name))
-        if one.admitted not in ((), dcp.admitted):
-            others.setdefault(one.admitted, one)
-    return (*alone, dcp, *others.values())
-
-
-def widths(model: ModelConfig, gpu: Gpu) -> str:
-    """What each axis admits on a GPU, and the sentence of each refusal."""
-    found = all_widths(model, gpu)
-    rows = [
-        [
-            Cell(f"{NAMES[one.axis]} ({one.axis.value}){_beside(one)}{_on(one, gpu)}"),
-            Cell(runs(one.admitted)),
-            Cell("; ".join(f"{runs(widths)}: {rule.rule}" for _, rule, widths in one.refused)),
-        ]
-        for one in found
-    ]
+    unsized = labels_of(gpu for gpu in gpu_names() if gpu not in sized)
+    missing = f" Not modelled: {unsized}." if unsized else ""
     caption = (
-        f"Widths up to {MOST} on {gpu.label}, each axis by itself; memory is left aside. Computed."
+        f"Widths up to {MOST}, each axis by itself, on {_label(asked.gpu)} and wherever no row "
+        f"names another GPU; memory is left aside. A way out names the widths up to {MOST} that "
+        f"pass every rule.{missing} Computed."
     )
-    text = table(("way to split", "admitted", "refused, by"), rows, caption=caption)
-    cards: dict[str, str] = {}
-    for one in found:
-        for example, rule, _ in one.refused:
-            cards.setdefault(rule.rule, card(rule, example))
-    return text + "".join(cards.values()) + _experts(model)
+    text = table(("way to split", "admitted", "refused, by"), cells, caption=caption)
+    return text + "".join(cards.values()) + _experts(asked.model)
+
+
+def alike(gpus: Iterable[str]) -> list[list[str]]:
+    """GPUs by architecture: what vLLM's rules go by."""
+    found: dict[str, list[str]] = {}
+    for gpu in gpus:
+        found.setdefault(load_gpu(gpu).architecture, []).append(gpu)
+    return list(found.values())
+
+
+def labels_of(gpus: Iterable[str]) -> str:
+    """What GPUs are called, in one line."""
+    return ", ".join(map(_label, gpus))
+
+
+def _label(gpu: str) -> str:
+    return load_gpu(gpu).label
 
 
 def card(said: Said, example: str) -> str:
@@ -158,14 +185,6 @@ def _runs(widths: tuple[int, ...]) -> Iterator[str]:
         else:
             yield str(widths[at])
             at += 1
-
-
-def _beside(one: Widths) -> str:
-    return f", beside {one.beside}" if one.beside.ranks > 1 else ""
-
-
-def _on(one: Widths, gpu: Gpu) -> str:
-    return "" if one.gpu == gpu else f", on {one.gpu.label}"
 
 
 def _experts(model: ModelConfig) -> str:

@@ -55,6 +55,27 @@ def test_the_index_sorts(page: Page, host: str) -> None:
     assert names(page) == by_family
 
 
+def test_what_is_not_modelled_sorts_last_both_ways(page: Page, host: str) -> None:
+    page.goto(f"{host}/models/", wait_until="load")
+    head = page.get_by_role("columnheader", name="MI300X", exact=True)
+    for _ in range(2):
+        head.get_by_role("button").click()
+        texts = page.eval_on_selector_all(
+            f"{ROWS} td:nth-child(6)", "cells => cells.map(cell => cell.textContent)"
+        )
+        missing = texts.count("not modelled")
+        assert missing
+        assert set(texts[-missing:]) == {"not modelled"}
+
+
+def test_where_it_fits_needs_no_scroll_on_a_desk(page: Page, host: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    for name in ("gpt-oss-120b", "llama-3.1-8b"):
+        page.goto(f"{host}/models/{name}/", wait_until="load")
+        over = page.eval_on_selector("table.fits", "one => one.scrollWidth - one.clientWidth")
+        assert over <= 0, name
+
+
 def test_the_index_filters(page: Page, host: str) -> None:
     page.goto(f"{host}/models/", wait_until="load")
     told = page.locator(".models-filter output")

@@ -23,12 +23,15 @@
 
   function value(row, column) {
     const cell = row.cells[column]
+    if (cell.dataset.value === "") return null
     return "value" in cell.dataset ? Number(cell.dataset.value) : cell.textContent.trim().toLowerCase()
   }
 
-  function compared(a, b) {
-    if (typeof a === "number") return a - b
-    return a.localeCompare(b, "en", { numeric: true })
+  /* What is no number comes last, whichever way the rest is sorted. */
+  function compared(a, b, sign) {
+    if (a === null || b === null) return (a === null) - (b === null)
+    if (typeof a === "number") return sign * (a - b)
+    return sign * a.localeCompare(b, "en", { numeric: true })
   }
 
   /* Rising, falling, and back to the groups. */
@@ -39,7 +42,7 @@
     head.ariaSort = now
     if (now === "none") return body.append(...order)
     const sign = now === "ascending" ? 1 : -1
-    const sorted = [...rows].sort((a, b) => sign * compared(value(a, column), value(b, column)))
+    const sorted = [...rows].sort((a, b) => compared(value(a, column), value(b, column), sign))
     body.append(...sorted, ...groups)
   }
 

@@ -17,6 +17,7 @@ from vllm_parallel.model import ModelConfig
 __all__ = ["FAMILIES", "Reader", "is_multimodal", "reader_of"]
 
 Reader = Callable[[Keys], ModelConfig]
+MULTIMODAL: Final = ("multimodal.", "image_encoders.")
 FAMILIES: Final[Mapping[str, str]] = {  # architecture: module here, and its function
     "LlamaForCausalLM": "dense.read_llama",
     "MistralForCausalLM": "dense.read_mistral",
@@ -94,10 +95,10 @@ FAMILIES: Final[Mapping[str, str]] = {  # architecture: module here, and its fun
     "GptOssForCausalLM": "hybrid.read_gpt_oss",
     "Llama4ForCausalLM": "hybrid.read_llama4",
     "Llama4ForConditionalGeneration": "multimodal.read_llama4",
-    "Gemma3ForConditionalGeneration": "multimodal.read_gemma3",
-    "LlavaForConditionalGeneration": "multimodal.read_llava",
-    "LlavaNextForConditionalGeneration": "multimodal.read_llava_next",
-    "Mistral3ForConditionalGeneration": "multimodal.read_mistral3",
+    "Gemma3ForConditionalGeneration": "image_encoders.read_gemma3",
+    "LlavaForConditionalGeneration": "image_encoders.read_llava",
+    "LlavaNextForConditionalGeneration": "image_encoders.read_llava_next",
+    "Mistral3ForConditionalGeneration": "image_encoders.read_mistral3",
     "Qwen2VLForConditionalGeneration": "multimodal.read_qwen2_vl",
     "Qwen2_5_VLForConditionalGeneration": "multimodal.read_qwen2_5_vl",
     "Qwen3VLForConditionalGeneration": "multimodal.read_qwen3_vl",
@@ -128,7 +129,7 @@ def is_multimodal(architecture: str) -> bool:
     >>> is_multimodal("Llama4ForCausalLM"), is_multimodal("Llama4ForConditionalGeneration")
     (False, True)
     """
-    return FAMILIES[architecture].startswith("multimodal.")
+    return FAMILIES[architecture].startswith(MULTIMODAL)
 
 
 def reader_of(architecture: str) -> Reader | None:

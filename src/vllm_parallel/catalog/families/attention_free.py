@@ -8,14 +8,13 @@ from typing import Final
 from vllm_parallel.block import Block
 from vllm_parallel.catalog.families.common import layer_count, whole_model
 from vllm_parallel.catalog.families.filled import filled
-from vllm_parallel.catalog.families.mamba import refuse_uneven_mixer
+from vllm_parallel.catalog.families.mamba import refuse_uneven_mixer, time_step_rank
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import LENGTHS
 from vllm_parallel.frozen import replace
 from vllm_parallel.mixer import Mamba1, Mamba2, Mixer
 from vllm_parallel.model import ModelConfig, Traits
 from vllm_parallel.positions import ContextLimit
-from vllm_parallel.units import ceil_div
 
 MAMBA: Final = {
     "vocab_size": 50280, "hidden_size": 768, "state_size": 16, "num_hidden_layers": 32,
@@ -36,14 +35,12 @@ def read_mamba(keys: Keys) -> ModelConfig:
     Source: vllm/model_executor/models/mamba.py (v0.32.0)
     """
     keys = filled(keys, MAMBA)
-    hidden = keys.size("hidden_size")
-    auto = keys.values["time_step_rank"] == "auto"
     mixer = Mamba1(
         name="mixer",
-        inner=keys.size("expand") * hidden,
+        inner=keys.size("expand") * keys.size("hidden_size"),
         state=keys.size("state_size"),
         kernel=keys.size("conv_kernel"),
-        rank=ceil_div(hidden, 16) if auto else keys.size("time_step_rank"),
+        rank=time_step_rank(keys, "time_step_rank"),
         conv_bias=keys.flag("use_conv_bias"),
         bias=keys.flag("use_bias"),
     )

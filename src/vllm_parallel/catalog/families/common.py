@@ -79,10 +79,14 @@ def one_each(keys: Keys, key: str, items: list[object]) -> list[object]:
 
 def refuse_uneven_heads(keys: Keys) -> None:
     """`transformers` refuses a hidden size that the heads do not divide."""
-    hidden, heads = keys.size("hidden_size"), keys.size("num_attention_heads")
+    refuse_uneven(keys.name, keys.size("hidden_size"), keys.size("num_attention_heads"))
+
+
+def refuse_uneven(name: str, hidden: int, heads: int) -> None:
+    """Refuse a hidden size that the heads do not divide."""
     if hidden % heads:
         raise CatalogError(
-            subject=keys.name,
+            subject=name,
             problem=f"has a hidden size of {hidden} for {heads} heads",
             fix="the heads have to divide it",
         )
@@ -145,7 +149,7 @@ def in_bfloat16(keys: Keys) -> Keys:
     Source: vllm/config/model.py, _resolve_auto_dtype (v0.32.0)
     """
     half = keys.text("torch_dtype", "dtype") in ("float16", "half")
-    return Keys(keys.name, {**keys.values, "torch_dtype": "bfloat16"}) if half else keys
+    return keys.with_(torch_dtype="bfloat16") if half else keys
 
 
 def refuse_activation(keys: Keys, key: str = "hidden_act", takes: str = "silu") -> None:

@@ -33,7 +33,7 @@ def filled(keys: Keys, defaults: Defaults) -> Keys:
     for key, default in defaults.items():
         if default is not None:
             keys.refuse_null(key)
-    return Keys(keys.name, {**defaults, **keys.values})
+    return keys.filled(defaults)
 
 
 def per_layer(keys: Keys, key: str, *, missing: str = "linear_attention") -> list[str]:

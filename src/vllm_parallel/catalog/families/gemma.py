@@ -126,7 +126,7 @@ def _bidirectional(keys: Keys) -> Keys:
     if not keys.flag("use_bidirectional_attention"):
         return keys
     window = keys.size("sliding_window") // 2 + 1
-    return Keys(keys.name, {**keys.values, "sliding_window": window})
+    return keys.with_(sliding_window=window)
 
 
 def _two_bases(keys: Keys) -> Keys:
@@ -141,5 +141,4 @@ def _two_bases(keys: Keys) -> Keys:
     of_local = {**(local.values if local else {})}
     of_full.setdefault("rope_theta", keys.values.get("rope_theta", THETAS[FULL]))
     of_local.setdefault("rope_theta", keys.values.get("rope_local_base_freq", THETAS[SLIDING]))
-    values = {**keys.values, "rope_parameters": {FULL: of_full, SLIDING: of_local}}
-    return Keys(keys.name, {**values, "rope_scaling": None})
+    return keys.with_(rope_parameters={FULL: of_full, SLIDING: of_local}, rope_scaling=None)

@@ -53,7 +53,7 @@ def read_gpt_oss(keys: Keys) -> ModelConfig:
         for n in range(layer_count(keys))
     ]
     scaled = keys.nested("rope_parameters", "rope_scaling") is not None
-    rope = keys if scaled else Keys(keys.name, {**keys.values, "rope_scaling": GPT_OSS_YARN})
+    rope = keys if scaled else keys.with_(rope_scaling=GPT_OSS_YARN)
     table = read_yarn(rope.without("partial_rotary_factor"), full.head_dim)
     table = replace(table, dtype=Dtype.FLOAT32)
     traits = Traits(

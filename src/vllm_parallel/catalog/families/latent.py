@@ -55,7 +55,7 @@ def read_glm4_moe_lite(keys: Keys) -> ModelConfig:
             problem="has an indexer, which is not modelled for this family",
             fix="leave index_topk out",
         )
-    keys = Keys(keys.name, {"q_lora_rank": GLM_Q_LORA_RANK, **keys.values})
+    keys = keys.filled({"q_lora_rank": GLM_Q_LORA_RANK})
     attention = latent(keys)
     mlps, _ = mixed_mlps(keys, Defaults(shared_experts=1, dense_layers=0))
     routed = [

@@ -48,7 +48,7 @@ def read_lfm2(keys: Keys) -> ModelConfig:
     """
     keys = filled(keys, LFM2)
     if keys.has("block_ff_dim"):
-        keys = Keys(keys.name, {**keys.values, "intermediate_size": keys.size("block_ff_dim")})
+        keys = keys.with_(intermediate_size=keys.size("block_ff_dim"))
     for key in ("block_dim", "conv_dim"):  # vLLM takes the one for the MLP, the other for the mixer
         if keys.size(key) != keys.size("hidden_size"):
             raise CatalogError(

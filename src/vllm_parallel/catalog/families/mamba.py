@@ -173,18 +173,23 @@ def read_jamba(keys: Keys) -> ModelConfig:
 
 
 def _jamba_mixer(keys: Keys) -> Mamba1:
-    hidden = keys.size("hidden_size")
-    auto = keys.values["mamba_dt_rank"] == "auto"
     return Mamba1(
         name="mamba",
-        inner=keys.size("mamba_expand") * hidden,
+        inner=keys.size("mamba_expand") * keys.size("hidden_size"),
         state=keys.size("mamba_d_state"),
         kernel=keys.size("mamba_d_conv"),
-        rank=ceil_div(hidden, 16) if auto else keys.size("mamba_dt_rank"),
+        rank=time_step_rank(keys, "mamba_dt_rank"),
         conv_bias=keys.flag("mamba_conv_bias"),
         bias=keys.flag("mamba_proj_bias"),
         norms=True,
     )
+
+
+def time_step_rank(keys: Keys, key: str) -> int:
+    """The rank of Mamba's time steps; auto is a sixteenth of the hidden size."""
+    if keys.values[key] == "auto":
+        return ceil_div(keys.size("hidden_size"), 16)
+    return keys.size(key)
 
 
 def _every(keys: Keys, what: str) -> list[bool]:

@@ -39,8 +39,7 @@ def read_nemotron_h(keys: Keys) -> ModelConfig:
     """
     older = {new: keys.values[old] for old, new in OLD_SPELLINGS.items() if old in keys.values}
     count = keys.size("n_routed_experts", "num_local_experts", default=8)
-    values = {**keys.values, **older, "n_routed_experts": count}
-    keys = filled(Keys(keys.name, values), NEMOTRON_H)
+    keys = filled(keys.with_(**older, n_routed_experts=count), NEMOTRON_H)
     heads = grouped(keys, HeadDefaults(kv_heads=8, head_dim=128))
     window = keys.optional("sliding_window")
     dense = DenseMlp(

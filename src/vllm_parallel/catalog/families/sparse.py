@@ -6,6 +6,7 @@ from typing import Final
 
 from vllm_parallel.block import Block, DenseMlp, Indexer, Mlp
 from vllm_parallel.catalog.families.common import whole_model
+from vllm_parallel.catalog.families.filled import filled
 from vllm_parallel.catalog.families.latent import Defaults, latent, mixed_mlps, mtp_block
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_yarn
@@ -64,9 +65,7 @@ def read_glm_moe_dsa(keys: Keys) -> ModelConfig:
 
     Source: vllm/models/deepseek_v32/__init__.py (v0.32.0)
     """
-    for key in GLM_DSA:
-        keys.refuse_null(key)
-    return read_deepseek_v32(Keys(keys.name, {**GLM_DSA, **keys.values}))
+    return read_deepseek_v32(filled(keys, GLM_DSA))
 
 
 def has_indexer(keys: Keys, layer: int) -> bool:

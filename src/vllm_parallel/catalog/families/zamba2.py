@@ -40,7 +40,7 @@ def read_zamba2(keys: Keys) -> ModelConfig:
     """
     keys = filled(keys, ZAMBA2)
     if keys.flag("use_long_context"):
-        keys = Keys(keys.name, {**keys.values, "max_position_embeddings": LONG_CONTEXT})
+        keys = keys.with_(max_position_embeddings=LONG_CONTEXT)
     refuse_activation(keys, takes="gelu")
     mixer, attention = _mixer(keys), _attention(keys)
     hidden = keys.size("hidden_size")

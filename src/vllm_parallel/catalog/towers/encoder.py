@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from vllm_parallel.catalog.families.common import refuse_uneven
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.towers.parts import (
     column,
@@ -88,12 +89,7 @@ def read_sizes(keys: Keys) -> Sizes:
         image=image,
         patch=patch,
     )
-    if hidden % heads:
-        raise CatalogError(
-            subject=keys.name,
-            problem=f"has a hidden size of {hidden} for {heads} heads",
-            fix="the heads have to divide it",
-        )
+    refuse_uneven(keys.name, hidden, heads)
     return sizes
 
 

@@ -98,7 +98,7 @@ def read_qwen3_tower(keys: Keys, dtype: Dtype) -> Tower:
     Source: vllm/model_executor/models/qwen3_vl.py, Qwen3_VisionTransformer (v0.32.0)
     """
     deep = keys.items("deepstack_visual_indexes")
-    keys = Keys(keys.name, {"patch_size": 16, **keys.values})
+    keys = keys.filled({"patch_size": 16})
     sizes = Sizes(
         hidden=keys.size("hidden_size", default=1152),
         intermediate=keys.size("intermediate_size", default=4304),

@@ -151,9 +151,9 @@ def test_llama_4_layers() -> None:
 BAD_FILES: Final[tuple[tuple[str, bytes, str], ...]] = (
     ("empty", b"", "is not JSON (line 1, column 1: a value is expected)"),
     ("cut", json.dumps(LLAMA).encode()[:-9], "is not JSON (line 1, column "),
-    ("list", b"[1]", "holds [1]; a config is one JSON object"),
-    ("number", b"5", "holds 5; a config is one JSON object"),
-    ("null", b"null", "holds None; a config is one JSON object"),
+    ("list", b"[1]", "is [1]; a config is one JSON object"),
+    ("number", b"5", "is 5; a config is one JSON object"),
+    ("null", b"null", "is null; a config is one JSON object"),
     ("zeros", b"\0" * 16, "is not JSON ("),
     ("latin-1", '{"name": "é"}'.encode("latin-1"), "is not JSON (byte 10 is not UTF-8)"),
     ("binary", bytes(range(128, 256)), "is not JSON (byte 0 is not UTF-8)"),

@@ -11,8 +11,8 @@ from typing import Final
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.constraints import Stage
 from vllm_parallel.cuts import local_experts
-from vllm_parallel.errors import ParseError, VllmParallelError, shortened
-from vllm_parallel.json_text import NotJsonError, no_constant, read_json
+from vllm_parallel.errors import ParseError, VllmParallelError
+from vllm_parallel.json_text import NoObjectError, no_constant, read_object
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.question import Json, Question
@@ -194,16 +194,9 @@ def _question(line: str, number: int) -> Json:
     if len(line) > MAX_LINE:
         raise ParseError(place=place, problem=f"has {len(line)} characters", fix="send a path")
     try:
-        value = read_json(line, constant=no_constant)
-    except NotJsonError as error:
-        raise ParseError(
-            place=place, problem=f"is not JSON ({error})", fix="write one object a line"
-        ) from error
-    if not isinstance(value, dict):
-        raise ParseError(
-            place=place, problem=f"is {shortened(value)}", fix="write one object a line"
-        )
-    return value
+        return read_object(line, constant=no_constant)
+    except NoObjectError as error:
+        raise ParseError(place=place, problem=str(error), fix="write one object a line") from None
 
 
 def _held(shard: Shard, cache: KvCache) -> dict[str, object]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NoReturn
+
+from vllm_parallel.errors import shortened
 
 DEEPEST: Final = 64
 MOST_DIGITS: Final = 1000
@@ -43,6 +45,10 @@ class NotJsonError(ValueError):
         self.fault = fault
 
 
+class NoObjectError(ValueError):
+    """What is wrong with a text that should be a JSON object, as the end of a sentence."""
+
+
 def read_json(
     text: str | bytes, *, pairs: Pairs | None = None, constant: Word | None = None
 ) -> object:
@@ -66,6 +72,28 @@ def read_json(
         return json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_int=_whole)
     except json.JSONDecodeError as error:
         raise _refused(error) from None
+
+
+def read_object(text: str | bytes, *, constant: Word | None = None) -> Mapping[str, object]:
+    """The object that a text holds.
+
+    Raises:
+        NoObjectError: it is not JSON, or another value.
+
+    >>> read_object("null")
+    Traceback (most recent call last):
+        ...
+    vllm_parallel.json_text.NoObjectError: is null
+    """
+    try:
+        value = read_json(text, constant=constant)
+    except NotJsonError as error:
+        raise NoObjectError(f"is not JSON ({error})") from None
+    if not isinstance(value, dict):
+        # In JSON's words rather than in Python's: null, true, Infinity.
+        simple = value is None or isinstance(value, bool | float)
+        raise NoObjectError(f"is {json.dumps(value) if simple else shortened(value)}")
+    return value
 
 
 def no_constant(word: str) -> NoReturn:

@@ -124,7 +124,7 @@ def test_what_a_form_cannot_ask(changes: dict[str, object], says: str) -> None:
 
 @pytest.mark.parametrize(
     "text, says",
-    [("[]", "The request is no object"), ("{", "The request is not JSON: line 1, column 2: ")],
+    [("[]", "The request is []"), ("{", "The request is not JSON (line 1, column 2: ")],
 )
 def test_what_is_no_request(text: str, says: str) -> None:
     assert json.loads(answered(text))["error"].startswith(says)

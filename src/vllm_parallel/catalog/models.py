@@ -12,7 +12,7 @@ from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError, close_names, on_one_line, shortened
 from vllm_parallel.files import named_beside, read_beside
 from vllm_parallel.frozen import replace
-from vllm_parallel.json_text import NotJsonError, read_json
+from vllm_parallel.json_text import NoObjectError, read_object
 from vllm_parallel.methods import ONLINE, TAKES_OVER, UNMODELLED
 from vllm_parallel.model import ModelConfig
 
@@ -138,7 +138,7 @@ def _catalog_model(source: str, as_bf16: bool) -> ModelConfig | None:
 
 @lru_cache(maxsize=256)
 def _parsed(config: ConfigText, as_bf16: bool) -> ModelConfig:
-    return read_config(_parse(config.text, config.place), config.name, as_bf16=as_bf16)
+    return read_config(parse_config(config.text, config.place), config.name, as_bf16=as_bf16)
 
 
 @lru_cache(maxsize=256)
@@ -183,18 +183,18 @@ def _file(source: str) -> ConfigText:
         ) from error
 
 
-def _parse(text: bytes, name: str) -> JsonObject:
+def parse_config(text: str | bytes, name: str) -> JsonObject:
+    """The keys of a config's text; `name` says in errors what was read.
+
+    Raises:
+        CatalogError: it is no JSON object.
+    """
     try:
-        value = read_json(text)
-    except NotJsonError as error:
+        return read_object(text)
+    except NoObjectError as error:
         raise CatalogError(
-            subject=name, problem=f"is not JSON ({error})", fix="give a config.json"
-        ) from error
-    if not isinstance(value, dict):
-        raise CatalogError(
-            subject=name, problem=f"holds {shortened(value)}", fix="a config is one JSON object"
-        )
-    return value
+            subject=name, problem=str(error), fix="a config is one JSON object"
+        ) from None
 
 
 def with_dtype(model: ModelConfig, dtype: str) -> ModelConfig:

@@ -9,7 +9,7 @@ from vllm_parallel.answers import answers
 from vllm_parallel.catalog import hub_names
 from vllm_parallel.errors import ParseError, VllmParallelError
 from vllm_parallel.frozen import replace
-from vllm_parallel.json_text import NotJsonError, read_json
+from vllm_parallel.json_text import NoObjectError, read_object
 from vllm_parallel.layouts import LayoutsAnswer, steady_load
 from vllm_parallel.outcome import Outcome, Refused
 from vllm_parallel.planned.notes import notes
@@ -27,12 +27,9 @@ def answered(request: str) -> str:
 vllm-parallel layouts takes more"}'
     """
     try:
-        fields = read_json(request)
-        if not isinstance(fields, dict):
-            return _failed("The request is no object")
-        return json.dumps(planned(Request.of(fields)))
-    except NotJsonError as error:
-        return _failed(f"The request is not JSON: {error}")
+        return json.dumps(planned(Request.of(read_object(request))))
+    except NoObjectError as error:
+        return _failed(f"The request {error}")
     except VllmParallelError as error:
         return _failed(str(error))
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Final
 
-from vllm_parallel.catalog import is_catalog_name, model_names
+from vllm_parallel.catalog import is_catalog_name, model_names, parse_config
 from vllm_parallel.catalog.rates import rated_gpus
 from vllm_parallel.engine.options import options
 from vllm_parallel.engine.values import value_of
 from vllm_parallel.errors import CatalogError, ParseError, close_names, shortened
 from vllm_parallel.frozen import dataclass
-from vllm_parallel.json_text import NotJsonError, read_json
 from vllm_parallel.layouts import CONCURRENCY, Terms
 from vllm_parallel.outcome import Goal
 from vllm_parallel.question import Json
@@ -48,6 +46,7 @@ class Request:
 
         Raises:
             ParseError: a field cannot be read.
+            CatalogError: no such model, or a config that is no JSON object.
 
         >>> asked = Request.of({"model": "llama-3.1-8b", "gpu": "h200", "gpus_per_node": "2"})
         >>> asked.question["gpu"], asked.terms.gpus
@@ -125,28 +124,12 @@ def _config(text: str) -> Mapping[str, object]:
     """A config as an object.
 
     Raises:
-        ParseError: it is too long, not JSON, or no object.
+        ParseError: it is too long.
+        CatalogError: it is no JSON object.
     """
     if len(text) > MOST_CHARACTERS:
         problem = f"has {len(text)} characters"
         raise ParseError(
             place=CONFIG, problem=problem, fix=f"a config.json has at most {MOST_CHARACTERS}"
         )
-    try:
-        value = read_json(text)
-    except NotJsonError as error:
-        raise ParseError(
-            place=CONFIG, problem=f"is not JSON ({error})", fix="paste the whole config.json"
-        ) from None
-    if not isinstance(value, dict):
-        raise ParseError(
-            place=CONFIG, problem=f"is {_json_shown(value)}", fix="a config is one JSON object"
-        )
-    return value
-
-
-def _json_shown(value: object) -> str:
-    """A value in JSON's words rather than in Python's: null, true, Infinity."""
-    if value is None or isinstance(value, bool | float):
-        return json.dumps(value)
-    return shortened(value)
+    return parse_config(text, CONFIG)

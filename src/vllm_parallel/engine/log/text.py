@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from vllm_parallel.json_text import NotJsonError, read_json
+from vllm_parallel.json_text import NoObjectError, read_object
 
 LONGEST_LINE: Final = 2**16  # characters; the longest that vLLM prints, its config, has some 8,000
 ESCAPE: Final = r"(?:\x1b|\^\[|\\x1b|\\e|\\u001b|\\033|#033|\ufffd)"
@@ -118,14 +118,12 @@ def unwrapped(text: str) -> list[str]:
     ['INFO a']
     """
     try:
-        record = read_json(text)
-    except NotJsonError:
-        return [text]
-    if not isinstance(record, dict):
+        record = read_object(text)
+    except NoObjectError:
         return [text]
     message, process = record.get("message"), record.get("process")
     if not isinstance(message, str) or not isinstance(process, int):
-        inner = next((record[key] for key in INNER if isinstance(record.get(key), str)), text)
+        inner = next((said for key in INNER if isinstance(said := record.get(key), str)), text)
         return inner.splitlines()
     stamp = re.search(r"\d\d-\d\d[ T]\d\d:\d\d:\d\d", str(record.get("asctime")))
     time = stamp[0].replace("T", " ") if stamp else "00-00 00:00:00"

@@ -70,7 +70,7 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "parts": ("tests/test_overhead.py",),
     "caches": ("tests/test_caches.py", "tests/test_kv.py"),
-    "search": ("tests/test_search.py",),
+    "search": ("tests/test_search.py", "tests/test_planned.py"),
 }
 # The stage that is likeliest to catch a mutant is asked first: most end there.
 USUAL: Final = ("builds", "sums", "verdicts", "rules", "caches", "parts", "search")
@@ -105,7 +105,7 @@ class Mutant:
             return OF_PARTS
         if self.file.startswith("kv/"):
             return OF_CACHES
-        if self.file.startswith("search."):
+        if self.file.startswith(("search.", "starting.")):
             return OF_SEARCH
         return OF_RULES if self.file.startswith("constraints/") else USUAL
 

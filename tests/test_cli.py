@@ -327,13 +327,26 @@ def test_layouts_of_short_contexts(capsys: Streams) -> None:
     assert answer["load"] == {"concurrency": 3, "context": 1000}
 
 
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["deepseek-r1", "--gpus", "32"], "On nodes 2 to 3 as on node 1, with the --node-rank of"),
+        (["deepseek-r1", "--gpus", "24"], "On node 2 as on node 1, with the --node-rank of each."),
+    ],
+)
+def test_layouts_of_many_nodes(capsys: Streams, words: list[str], says: str) -> None:
+    assert cli.main(["layouts", *words, "--gpu", "h200", "--top", "1"]) == 0
+    assert says in capsys.readouterr().out
+
+
 def test_layouts_for_people(capsys: Streams) -> None:
     assert cli.main(["layouts", "deepseek-r1", "--gpus", "16", "--gpu", "h200", "--top", "2"]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"deepseek-r1 on 16 × H200 141GB SXM, 8 a node\nvLLM {RELEASE} starts ")
     assert "Load: 64 requests of 4,096 tokens decode, without prompts and queueing." in out
     assert '  vllm serve "$MODEL" \\\n' in out
-    assert "It spans nodes of 8: add --nnodes" in out
+    assert " on node 0\n  HEAD=" in out
+    assert "--node-rank 1 \\\n    --headless" in out
     assert "mla-pcp-with-dcp" in out
     assert cli.main(["layouts", "llama-3.1-70b", "--gpus", "1", "--gpu", "h100-80gb"]) == 1
     out = capsys.readouterr().out

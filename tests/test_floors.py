@@ -33,7 +33,7 @@ FLOOR_NAMES: Final = (
     "price",
     "load",
     "verdict",
-    "outcome",
+    "starting outcome",
     "search",
     "files symptoms json_text version",
     "catalog engine",

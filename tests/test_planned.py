@@ -8,14 +8,16 @@ import pytest
 
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Verdict, load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates
+from vllm_parallel.constraints import Violation
 from vllm_parallel.engine.commands import find
 from vllm_parallel.ledger import budgets_on
 from vllm_parallel.outcome import Goal, Outcome
 from vllm_parallel.planned import Shelf, cell
-from vllm_parallel.planned.starting import refused_start
 from vllm_parallel.render.numbers import whole
+from vllm_parallel.render.ranking import launch
 from vllm_parallel.review import Review
 from vllm_parallel.search import Search, SteadyDecode
+from vllm_parallel.starting import node_settings
 from vllm_parallel.units import GIB
 
 GPU: Final = load_gpu("h200")
@@ -84,20 +86,57 @@ def test_every_command_starts_what_was_found(model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "layout, per_node, rule",
+    "model, layout, nodes, per_node, words",
     [
-        (Layout(tp=4, dp=3), 8, "nodes-divide-by-engines"),
-        (Layout(tp=4, dp=4), 8, None),
-        (Layout(tp=8), 8, None),
+        ("llama-3.1-8b", Layout(tp=8), 2, 8, ()),
+        ("llama-3.1-8b", Layout(tp=4, dp=4), 2, 8, ("--nnodes 2", "--headless")),
+        ("llama-3.1-8b", Layout(tp=4, dp=3), 2, 8, ("--data-parallel-size-local 2", "-rank 2")),
+        ("qwen3-30b-a3b", Layout(tp=4, dp=3), 2, 8, ("--data-parallel-size-local 1", "-rank 2")),
+        ("qwen3-30b-a3b", Layout(tp=4, dp=2), 2, 4, ("--nnodes 2", "--master-addr")),
+        ("qwen3-30b-a3b", Layout(tp=4, dp=2), 4, 2, ("--nnodes 4", "--master-addr")),
     ],
 )
-def test_what_nnodes_does_not_start(layout: Layout, per_node: int, rule: str | None) -> None:
-    cluster = Cluster(gpu=GPU, gpus_per_node=per_node, nodes=2)
-    deployment = Deployment(model=load_model("llama-3.1-8b"), layout=layout, cluster=cluster)
-    assert Verdict.of(deployment).accepted
-    refusal = refused_start(deployment)
-    assert (refusal and refusal.name) == rule
+def test_how_nodes_start(
+    model: str, layout: Layout, nodes: int, per_node: int, words: tuple[str, ...]
+) -> None:
+    cluster = Cluster(gpu=GPU, gpus_per_node=per_node, nodes=nodes)
+    deployment = Deployment(model=load_model(model), layout=layout, cluster=cluster)
     shelf = Shelf("m")
     entry = shelf.layouts[shelf.layout(deployment)]
-    assert bool(entry["commands"]) == (rule is None)
-    assert (entry["refused"] is None) == (rule is None)
+    commands = entry["commands"]
+    assert isinstance(commands, list)
+    assert entry["refused"] is None
+    assert len(commands) == (nodes if words else 1)
+    assert all(word in "".join(commands) for word in words)
+    terms = {"model": model, "gpu": "h200", "gpus_per_node": per_node, "nodes": nodes}
+    for text in commands:
+        (command,) = find(text)
+        review = Review.of(command, terms)
+        assert review.passes, review.answer()
+
+
+@pytest.mark.parametrize(
+    "model, layout, nodes, per_node, rule",
+    [
+        ("llama-3.1-8b", Layout(tp=4, dp=2), 4, 2, "dense-replica-spans-nodes"),
+        ("llama-3.1-8b", Layout(pp=4, dp=2), 4, 2, "dense-replica-spans-nodes"),
+        ("qwen3-30b-a3b", Layout(pp=6, dp=2), 3, 4, "nodes-divide-by-engines"),
+        ("llama-3.1-8b", Layout(pp=5, dp=3), 2, 8, "nnodes-divide-world"),
+        ("llama-3.1-8b", Layout(pp=9), 2, 8, "nnodes-divide-world"),
+    ],
+)
+def test_what_no_command_of_nodes_starts(
+    model: str, layout: Layout, nodes: int, per_node: int, rule: str
+) -> None:
+    cluster = Cluster(gpu=GPU, gpus_per_node=per_node, nodes=nodes)
+    deployment = Deployment(model=load_model(model), layout=layout, cluster=cluster)
+    assert Verdict.of(deployment).accepted
+    refusal = node_settings(deployment)
+    assert isinstance(refusal, Violation)
+    assert refusal.name == rule
+    shelf = Shelf("m")
+    entry = shelf.layouts[shelf.layout(deployment)]
+    assert (entry["commands"], entry["refused"] is None) == ([], False)
+    printed = launch(deployment, "m")
+    assert printed.startswith(f"Launch {layout}\n  vllm serve m")
+    assert f"\n  Over nodes of {per_node} it does not start: {refusal.message}" in printed

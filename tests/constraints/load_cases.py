@@ -98,6 +98,36 @@ BUILD_CASES: Final = (
         fix="give --data-parallel-size-local the engines of this node",
     ),
     Case(
+        rule="dense-replica-spans-nodes",
+        model="llama-3.1-70b",
+        fails={"tp": 16, "dp": 2, "nnodes": 4},
+        passes=(
+            {"tp": 16, "nnodes": 4},
+            {"tp": 16, "dp": 2, "nnodes": 2},
+            {"tp": 4, "dp": 4, "nnodes": 2},
+            {"tp": 16, "dp": 2, "nnodes": 4, "distributed_executor_backend": "external_launcher"},
+        ),
+        says="With --data-parallel-size 2 a replica of a dense model cannot span 2 nodes by "
+        "--nnodes: each first node opens a world of 16 ranks at the one master address, the "
+        "others wait there for one of 32, and the start times out.",
+        fix="start 2 servers without --data-parallel-size behind a load balancer, each with "
+        "--nnodes 2 over nodes of its own",
+    ),
+    Case(
+        rule="spread-replicas-share-nodes",
+        model="mixtral-8x7b",
+        fails={"tp": 4, "dp": 2, "nnodes": 2, "data_parallel_size_local": 2},
+        passes=(
+            {"tp": 4, "dp": 2, "nnodes": 4},
+            {"tp": 4, "dp": 2, "nnodes": 2},
+            {"tp": 4, "dp": 2, "data_parallel_size_local": 2},
+            {"tp": 4, "dp": 4, "nnodes": 2, "data_parallel_size_local": 2},
+        ),
+        says="2 replicas cannot share the same 2 nodes: a node after the first starts the ranks "
+        "of one replica only, and the others wait until the start times out.",
+        fix="drop --data-parallel-size-local",
+    ),
+    Case(
         rule="windows-on-all-layers",
         model=load_model(QWEN2 | {"max_window_layers": 28}),
         fails={},

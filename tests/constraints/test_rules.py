@@ -77,12 +77,12 @@ def test_every_rule_says_how_it_is_known() -> None:
 # vLLM dies of an assert or of an accident without a sentence of its own, or of one too long.
 BARE: Final = {
     "asked-cache-fits-the-gpu", "attention-backend", "dcp-without-windows",
-    "expert-width-divides", "experts-unbuildable",
+    "dense-replica-spans-nodes", "expert-width-divides", "experts-unbuildable",
     "halved-groups", "kv-heads-divide-by-tp", "lora-without-split-tokens",
     "packed-experts-kernel", "packed-kernel", "own-tensors-divide-by-tp",
     "mixer-divides-by-tp", "mla-prefill-dimensions", "mlp-divides-by-tp", "pcp-attention-backend",
     "redundant-experts-cap", "shared-cache-on-its-stage", "sparse-block-size",
-    "stages-at-most-layers", "world-divides-experts",
+    "spread-replicas-share-nodes", "stages-at-most-layers", "world-divides-experts",
 }  # fmt: skip
 
 

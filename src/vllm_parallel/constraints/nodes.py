@@ -29,6 +29,28 @@ def node_groups_uneven(d: Deployment) -> bool:
     return not names_engine(d) and groups > 0 and d.settings.nodes.nnodes % groups != 0
 
 
+def nodes_of_replica(d: Deployment) -> int:
+    """Nodes that a replica spans by the flags; 1 where they do not deal it to nodes."""
+    nodes = d.settings.nodes
+    if nodes.nnodes == 1 or nodes.executor == "external_launcher":
+        return 1
+    engines = local_engines(d)
+    groups = d.layout.dp // engines if engines > 0 else 0
+    return max(nodes.nnodes // groups, 1) if groups > 0 else 1
+
+
+class Spread(NamedTuple):
+    """A replica over nodes: how many nodes, and the engines of one."""
+
+    nodes: int
+    local: int
+
+
+def spread(d: Deployment) -> Spread:
+    """The replica's nodes and engines, for sentences."""
+    return Spread(nodes_of_replica(d), local_engines(d))
+
+
 load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD)
 
 NODE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
@@ -70,5 +92,32 @@ NODE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         fix="give --data-parallel-size-local the engines of this node",
         source="vllm/config/parallel.py, nnodes_within_dp",
         known=Known.RAISED,
+    ),
+    load_rule(
+        name="dense-replica-spans-nodes",
+        broken=lambda d: not d.model.is_moe and d.layout.dp > 1 and nodes_of_replica(d) > 1,
+        says="With --data-parallel-size {layout.dp} a replica of a dense model cannot span "
+        "{options.nodes} nodes by --nnodes: each first node opens a world of {layout.world_size} "
+        "ranks at the one master address, the others wait there for one of {layout.ranks}, and "
+        "the start times out.",
+        options=spread,
+        fix="start {layout.dp} servers without --data-parallel-size behind a load balancer, each "
+        "with --nnodes {options.nodes} over nodes of its own",
+        source="vllm/v1/engine/core.py, run_engine_core; vllm/entrypoints/cli/serve.py, "
+        "run_headless",
+        known=Known.RAISED,
+        bare=True,
+    ),
+    load_rule(
+        name="spread-replicas-share-nodes",
+        broken=lambda d: local_engines(d) > 1 and nodes_of_replica(d) > 1,
+        says="{options.local} replicas cannot share the same {options.nodes} nodes: a node after "
+        "the first starts the ranks of one replica only, and the others wait until the start "
+        "times out.",
+        options=spread,
+        fix="drop --data-parallel-size-local",
+        source="vllm/entrypoints/cli/serve.py, run_headless",
+        known=Known.RAISED,
+        bare=True,
     ),
 )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from vllm_parallel.constraints import Violation
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.ledger import Budget, tightest
 from vllm_parallel.outcome import Found, Goal, Outcome, Refused
-from vllm_parallel.planned.starting import nodes_needed, refused_start
 from vllm_parallel.price.step import PARTS, StepPrice
 from vllm_parallel.render.memory import MemoryBar
 from vllm_parallel.render.numbers import times, to, whole
 from vllm_parallel.render.shell import node_commands
+from vllm_parallel.starting import node_settings, nodes_needed
 from vllm_parallel.units import GIB
 
 STEP_PARTS: Final = (*PARTS, "total")
@@ -95,10 +96,11 @@ class Shelf:
 def layout_entry(deployment: Deployment, model_word: str) -> dict[str, object]:
     """A layout by name, its GPUs, nodes and engines, and a command for each node.
 
-    Where `--nnodes` does not start it, `refused` is what vLLM says, and there is no command.
+    Where vLLM starts it over no nodes, `refused` is what it says, and there is no command.
     """
     layout = deployment.layout
-    refusal = refused_start(deployment)
+    nodes = node_settings(deployment)
+    refusal = nodes if isinstance(nodes, Violation) else None
     return {
         "name": str(layout),
         "gpus": layout.ranks,

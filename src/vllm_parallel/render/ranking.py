@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from vllm_parallel.constraints import Violation
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.outcome import Found, Goal, Outcome, Refused
 from vllm_parallel.render.numbers import counted, whole
-from vllm_parallel.render.shell import launch_command
+from vllm_parallel.render.shell import launch_command, node_commands
 from vllm_parallel.render.text import table
 from vllm_parallel.search import Search, SteadyDecode
+from vllm_parallel.starting import node_settings
 from vllm_parallel.term import RELEASE
 
 BY: Final = {
@@ -19,6 +21,7 @@ BY: Final = {
     Goal.LONGEST_REQUEST: "the longest request, then capacity",
     Goal.CAPACITY: "KV tokens of the service, then the longest request",
 }
+SHOWN_NODES: Final = 2
 TIES: Final = "ties by fewer collective calls a step"
 
 
@@ -62,16 +65,36 @@ def best(found: Sequence[Found]) -> str:
 
 
 def launch(deployment: Deployment, model_word: str) -> str:
-    """How to start a layout, and what it needs beside where it spans nodes."""
-    command = launch_command(deployment, model_word).replace("\n", "\n  ")
-    text = f"Launch {deployment.layout}\n  {command}"
-    per_node = deployment.cluster.gpus_per_node
-    if per_node is not None and deployment.layout.ranks > per_node:
-        text += (
-            f"\n  It spans nodes of {per_node}: add --nnodes with --node-rank and --master-addr on "
-            "each, or start it under Ray."
+    """How to start a layout: a command, or those of the first two nodes that it spans."""
+    commands = node_commands(deployment, model_word)
+    if not commands:
+        return (
+            f"{_titled(deployment, launch_command(deployment, model_word))}\n  {_over(deployment)}"
         )
-    return text
+    if len(commands) == 1:
+        return _titled(deployment, commands[0])
+    shown = [
+        _titled(deployment, text, f" on node {number}")
+        for number, text in enumerate(commands[:SHOWN_NODES])
+    ]
+    if len(commands) > SHOWN_NODES:
+        own = "--node-rank" if "--node-rank" in commands[1] else "--data-parallel-start-rank"
+        last = len(commands) - 1
+        others = f"nodes {SHOWN_NODES} to {last}" if last > SHOWN_NODES else f"node {last}"
+        shown.append(f"  On {others} as on node 1, with the {own} of each.")
+    return "\n".join(shown)
+
+
+def _titled(deployment: Deployment, command: str, place: str = "") -> str:
+    return f"Launch {deployment.layout}{place}\n  " + command.replace("\n", "\n  ")
+
+
+def _over(deployment: Deployment) -> str:
+    """What vLLM says to a layout that no commands start over its nodes."""
+    nodes = node_settings(deployment)
+    assert isinstance(nodes, Violation)
+    places = f"Over nodes of {deployment.cluster.gpus_per_node}"
+    return f"{places} it does not start: {nodes.message} Way out: {nodes.fix}."
 
 
 def fell_out(refused: Sequence[Refused]) -> str:

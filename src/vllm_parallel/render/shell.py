@@ -6,13 +6,13 @@ import re
 import shlex
 from typing import Final, Protocol
 
+from vllm_parallel.constraints import Violation
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.engine.arguments import Arguments
 from vllm_parallel.engine.launch_command import LaunchCommand
 from vllm_parallel.engine.values import Unknown
-from vllm_parallel.frozen import replace
-from vllm_parallel.settings import Nodes
-from vllm_parallel.units import ceil_div
+from vllm_parallel.settings import Settings
+from vllm_parallel.starting import node_settings
 
 BREAK: Final = " \\\n  "
 HEAD: Final = "HEAD=10.0.0.1  # the first node, as the others reach it"
@@ -74,7 +74,8 @@ def node_commands(deployment: Deployment, model_word: str) -> tuple[str, ...]:
     r"""A command for each node that a deployment needs, the first node's first.
 
     On one node it is `launch_command`. Else each begins with a line that sets `HEAD`, the address
-    of the first node, which alone serves requests. `model_word` is a word of the shell.
+    of the first node, which alone serves requests; none where vLLM starts none over nodes.
+    `model_word` is a word of the shell.
 
     Source: vllm/engine/arg_utils.py, create_engine_config (v0.32.0)
 
@@ -95,24 +96,22 @@ def node_commands(deployment: Deployment, model_word: str) -> tuple[str, ...]:
       --headless \
       --master-addr "$HEAD"
     """
-    per_node = deployment.cluster.gpus_per_node
-    nodes = 1 if per_node is None else ceil_div(deployment.layout.ranks, per_node)
-    if nodes == 1:
+    nodes = node_settings(deployment)
+    if isinstance(nodes, Violation):
+        return ()
+    if len(nodes) == 1:
         return (launch_command(deployment, model_word),)
     return tuple(
-        f"{HEAD}\n{shell(_on_node(deployment, model_word, place))}"
-        for place in (
-            Nodes(nnodes=nodes, node_rank=rank, headless=rank > 0) for rank in range(nodes)
-        )
+        f"{HEAD}\n{shell(_on_node(deployment, model_word, settings))}" for settings in nodes
     )
 
 
-def _on_node(deployment: Deployment, model_word: str, nodes: Nodes) -> LaunchCommand:
-    settings = replace(deployment.settings, nodes=nodes)
+def _on_node(deployment: Deployment, model_word: str, settings: Settings) -> LaunchCommand:
+    address = "data_parallel_address" if settings.nodes.nnodes == 1 else "master_addr"
     return LaunchCommand(
         model_word=model_word,
         arguments=Arguments(layout=deployment.layout, settings=settings),
-        extra={"master_addr": Unknown(text="$HEAD")},
+        extra={address: Unknown(text="$HEAD")},
     )
 
 

@@ -26,7 +26,7 @@ class Traits:
     """
 
     ties: bool = True  # False: the head is always its own, whatever the config says
-    ties_across_stages: bool = True  # False: a tied head asks its own stage for the embedding
+    tied_head_wants: str | None = None  # of a stand-in layer, so that stages end the start
     whole_embedding: bool = False  # the embedding is built on every stage
     whole_head: bool = False  # so is the head
     whole_ends: bool = False  # embedding, final norm and head are built on every stage

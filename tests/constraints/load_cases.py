@@ -32,10 +32,11 @@ MOE: Final = {
 }
 
 
-def few_experts() -> ModelConfig:
+def few_experts(**keys: object) -> ModelConfig:
     """Fewer experts than a node has GPUs."""
     return load_model(
         MOE
+        | keys
         | {
             "architectures": ["Qwen3MoeForCausalLM"],
             "num_hidden_layers": 8,
@@ -294,6 +295,14 @@ BUILD_CASES: Final = (
         fails={"pp": 46},
         passes=({"pp": 23}, {"pp": 1}),
         says="No Glm4MoE layer found in model.layers.",
+        fix="use fewer pipeline stages, so that each holds a MoE layer",
+    ),
+    Case(
+        rule="stage-without-experts",
+        model=few_experts(mlp_only_layers=[0, 1]),  # its first stage is met first
+        fails={"tp": 8, "pp": 4},
+        passes=({"tp": 4, "pp": 2},),
+        says="No Qwen3MoE layer found in the model.layers.",
         fix="use fewer pipeline stages, so that each holds a MoE layer",
     ),
     Case(

@@ -108,6 +108,14 @@ MIXER_LOAD_CASES: Final = (
         fails={"pp": 2},
         passes=({}, {"tp": 2}),
         says="'PPMissingLayer' object has no attribute 'weight'",
-        fix="use --pipeline-parallel-size 1: the last stage has no embedding to tie the head to",
+        fix="use --pipeline-parallel-size 1: no stage has both the embedding and the tied head",
+    ),
+    Case(
+        rule="tied-head-without-embedding",
+        model="ernie-4.5-21b-a3b",
+        fails={"pp": 2},
+        passes=({}, {"tp": 2}),
+        says="'PPMissingLayer' object has no attribute 'tie_weights'",
+        fix="use --pipeline-parallel-size 1: no stage has both the embedding and the tied head",
     ),
 )

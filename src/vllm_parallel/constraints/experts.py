@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from vllm_parallel.block import Experts
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
+from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test, divisors
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import pipeline_bounds
 
@@ -22,13 +22,18 @@ def expert_width_uneven(d: Deployment) -> bool:
     return experts.intermediate % d.layout.expert_width != 0
 
 
-def stage_without_experts(d: Deployment) -> bool:
-    """Whether some pipeline stage would hold no MoE layer."""
+def stages_without_experts(d: Deployment) -> list[int]:
+    """The pipeline stages that hold no MoE layer, where the family wants one on each."""
     if d.model.traits.experts_required is None:
-        return False
+        return []
     moe = {n for n, kind in enumerate(d.model.kinds) if isinstance(kind.mlp, Experts)}
     bounds = pairwise(pipeline_bounds(d.model.layers, d.layout.pp))
-    return any(moe.isdisjoint(d.model.pattern[start:stop]) for start, stop in bounds)
+    return [n for n, (a, b) in enumerate(bounds) if moe.isdisjoint(d.model.pattern[a:b])]
+
+
+def on_first_stage(test: Test) -> Test:
+    """A test of experts that the first rank makes; without any it stops for want of them."""
+    return lambda d: test(d) and 0 not in stages_without_experts(d)
 
 
 def physical_experts(d: Deployment) -> int:
@@ -55,10 +60,12 @@ EXPERT_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     load_rule(
         name="experts-at-least-tp",
-        broken=lambda d: (
-            d.model.traits.experts_at_least_tp
-            and d.model.experts is not None
-            and d.layout.tp > d.model.experts.count
+        broken=on_first_stage(
+            lambda d: (
+                d.model.traits.experts_at_least_tp
+                and d.model.experts is not None
+                and d.layout.tp > d.model.experts.count
+            )
         ),
         says="Tensor parallel size {layout.tp} is greater than the number of experts "
         "{model.experts.count}.",
@@ -78,10 +85,12 @@ EXPERT_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     load_rule(
         name="eplb-even-experts",
-        broken=lambda d: (
-            d.settings.experts.eplb
-            and d.model.traits.eplb
-            and physical_experts(d) % d.layout.expert_width != 0
+        broken=on_first_stage(
+            lambda d: (
+                d.settings.experts.eplb
+                and d.model.traits.eplb
+                and physical_experts(d) % d.layout.expert_width != 0
+            )
         ),
         says="EPLB currently only supports even distribution of experts across ranks. Got "
         "{options} experts and {layout.expert_width} EP ranks.",
@@ -92,7 +101,7 @@ EXPERT_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     bare_assert(
         name="expert-width-divides",
-        broken=expert_width_uneven,
+        broken=on_first_stage(expert_width_uneven),
         says="dp x pcp x tp = {layout.expert_width} does not divide the expert width of "
         "{model.experts.intermediate}.",
         options=lambda d: divisors(d.model.experts.intermediate) if d.model.experts else [],
@@ -101,7 +110,7 @@ EXPERT_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     load_rule(
         name="stage-without-experts",
-        broken=stage_without_experts,
+        broken=lambda d: bool(stages_without_experts(d)),
         says="{model.traits.experts_required}",
         fix="use fewer pipeline stages, so that each holds a MoE layer",
         source="vllm/model_executor/models/glm4_moe.py, Glm4MoeForCausalLM",

@@ -97,9 +97,11 @@ MIXER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     ),
     load_rule(
         name="tied-head-without-embedding",
-        broken=lambda d: d.layout.pp > 1 and d.model.tied and not d.model.traits.ties_across_stages,
-        says="'PPMissingLayer' object has no attribute 'weight'",
-        fix="use --pipeline-parallel-size 1: the last stage has no embedding to tie the head to",
+        broken=lambda d: (
+            d.layout.pp > 1 and d.model.tied and d.model.traits.tied_head_wants is not None
+        ),
+        says="'PPMissingLayer' object has no attribute '{model.traits.tied_head_wants}'",
+        fix="use --pipeline-parallel-size 1: no stage has both the embedding and the tied head",
         source="vllm/model_executor/models/falcon_h1.py, FalconH1ForCausalLM",
         known=Known.RECORDED,
     ),

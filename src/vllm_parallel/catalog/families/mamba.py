@@ -67,7 +67,7 @@ def read_falcon_h1(keys: Keys) -> ModelConfig:
     )
     rotated = keys.size("attn_rotary_emb", default=attention.head_dim)
     rotary = read_rotary(keys.without("partial_rotary_factor"), rotated)
-    traits = Traits(ties_across_stages=False)
+    traits = Traits(tied_head_wants="weight")
     return whole_model(keys, [block] * layer_count(keys), rotary, traits)
 
 

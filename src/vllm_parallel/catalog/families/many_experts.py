@@ -83,7 +83,7 @@ def read_ernie_moe(keys: Keys) -> ModelConfig:
     blocks = [
         Block(attention=attention, mlp=experts if moe else dense) for moe in _ernie_layers(keys)
     ]
-    traits = Traits(ties_across_stages=False, experts_at_least_tp=True)
+    traits = Traits(tied_head_wants="tie_weights", experts_at_least_tp=True)
     return whole_model(keys, blocks, read_rotary(keys, attention.head_dim), traits)
 
 

@@ -224,7 +224,7 @@ def test_a_world_too_large_to_list() -> None:
         (2, "rank is 2 of 2 ranks; ranks are numbered from 0"),
         (-1, "rank is -1; give a whole number of at least 0"),
         ("0", "rank is '0'; give a whole number of at least 0"),
-        (True, "rank is True; give a whole number of at least 0"),
+        (True, "rank is true; give a whole number of at least 0"),
         (0.0, "rank is 0.0; give a whole number of at least 0"),
     ],
 )

@@ -19,9 +19,9 @@ WIDTHS: Final = (
     "num_key_value_heads", "max_position_embeddings",
 )  # fmt: skip
 NO_WIDTHS: Final[tuple[tuple[object, str], ...]] = (
-    (-1, "-1"), (0, "0"), (True, "True"), (False, "False"), ("8", "'8'"), ("", "''"), ([8], "[8]"),
-    ([], "[]"), ({}, "{}"), (1.5, "1.5"), (8.0, "8.0"), (float("nan"), "nan"),
-    (float("inf"), "inf"), (2**48, str(2**48)), (10**100, "1000000000000000"),
+    (-1, "-1"), (0, "0"), (True, "true"), (False, "false"), ("8", "'8'"), ("", "''"), ([8], "[8]"),
+    ([], "[]"), ({}, "{}"), (1.5, "1.5"), (8.0, "8.0"), (float("nan"), "NaN"),
+    (float("inf"), "Infinity"), (2**48, str(2**48)), (10**100, "1000000000000000"),
 )  # fmt: skip
 
 
@@ -39,12 +39,16 @@ def test_a_width_is_a_whole_number(key: str) -> None:
 )
 def test_missing_keys(key: str) -> None:
     """Only the KV heads have a default: as many as there are heads."""
-    for config in ({k: v for k, v in LLAMA.items() if k != key}, LLAMA | {key: None}):
+    left_out = {k: v for k, v in LLAMA.items() if k != key}
+    for config, problem in (
+        (left_out, f"lacks '{key}'"),
+        (LLAMA | {key: None}, f"has '{key}': null"),
+    ):
         text = refused(config)
         if key == "architectures":
             assert text == f"{GIVEN} names no architecture; add its 'architectures' list"
         else:
-            assert text.startswith(f"{GIVEN} lacks '{key}'; it should be a ")
+            assert text.startswith(f"{GIVEN} {problem}; it should be a ")
     kv_heads = load_model(LLAMA | {"num_key_value_heads": None}).kv_heads
     assert kv_heads == 32
 
@@ -71,12 +75,12 @@ BAD: Final[tuple[tuple[Config, str], ...]] = (
     ({"rope_scaling": {"rope_type": "zebra"}}, "scales rotary positions by 'zebra', which is not"),
     ({"rope_scaling": {"type": "dynamic"}}, "rope_scaling lacks 'factor'; it should be a positive"),
     ({"rope_scaling": {"rope_type": 3}}, "rope_scaling has 'rope_type': 3; it should be a string"),
-    ({"rope_scaling": YARN | {"factor": None}}, "rope_scaling lacks 'factor'; it should be a pos"),
-    ({"rope_scaling": YARN | {"factor": float("nan")}}, "rope_scaling has 'factor': nan; it"),
-    ({"rope_scaling": YARN | {"factor": float("inf")}}, "rope_scaling has 'factor': inf; it"),
+    ({"rope_scaling": YARN | {"factor": None}}, "rope_scaling has 'factor': null; it should"),
+    ({"rope_scaling": YARN | {"factor": float("nan")}}, "rope_scaling has 'factor': NaN; it"),
+    ({"rope_scaling": YARN | {"factor": float("inf")}}, "rope_scaling has 'factor': Infinity; it"),
     ({"rope_scaling": YARN | {"factor": 0}}, "rope_scaling has 'factor': 0; it should be a posi"),
     ({"rope_scaling": YARN | {"factor": -4.0}}, "rope_scaling has 'factor': -4.0; it should be"),
-    ({"rope_scaling": YARN | {"factor": True}}, "rope_scaling has 'factor': True; it should be"),
+    ({"rope_scaling": YARN | {"factor": True}}, "rope_scaling has 'factor': true; it should be"),
     ({"rope_scaling": YARN | {"factor": "4"}}, "rope_scaling has 'factor': '4'; it should be a"),
     ({"rope_scaling": {"rope_type": "linear", "factor": 4}}, "by a whole number, of which vLLM"),
     (
@@ -120,8 +124,9 @@ MOE: Final = LLAMA | {
 @pytest.mark.parametrize("key", ["num_experts", "num_experts_per_tok", "moe_intermediate_size"])
 def test_expert_keys(key: str) -> None:
     assert f"lacks '{key}'" in refused({k: v for k, v in MOE.items() if k != key})
-    for value in (0, -1, True, "16", 2**60):
-        assert f"has '{key}': {value!r}" in refused(MOE | {key: value})
+    values = ((0, "0"), (-1, "-1"), (True, "true"), ("16", "'16'"), (2**60, str(2**60)))
+    for value, shown in values:
+        assert f"has '{key}': {shown}" in refused(MOE | {key: value})
     assert load_model(MOE).is_moe
 
 
@@ -195,7 +200,7 @@ def test_file_with_a_number_that_is_none(tmp_path: Path) -> None:
         file = tmp_path / f"{word}.json"
         text = json.dumps(LLAMA).replace('"vocab_size": 32000', f'"vocab_size": {word}')
         file.write_text(text, "utf-8")
-        shown = repr(float(word.replace("Infinity", "inf")))
+        shown = "Infinity" if word == "1e999" else word
         assert refused(str(file)) == (
             f"{word} has 'vocab_size': {shown}; it should be a whole number"
         )

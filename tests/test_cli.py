@@ -175,7 +175,7 @@ def test_options_of_every_kind(capsys: Streams) -> None:
         (("plan", LLAMA, "--gpu", "h1000"), "GPU 'h1000' is not in the catalog"),
         (("plan", LLAMA, "--ask", "verdct"), "'verdct' is no part of an answer"),
         (("plan", LLAMA, "--gpu-memory-utilization", "high"), "'high'"),
-        (("plan", LLAMA, "--gpu-memory-utilization", "nan"), "nan"),
+        (("plan", LLAMA, "--gpu-memory-utilization", "nan"), "NaN"),
         (("plan", LLAMA, "--max-model-len", "8Q"), "8Q"),
         (("plan", "mixtral-8x7b", "--all2all-backend", "passthrough"), "is none of allgather"),
         (("plan", LLAMA, "--kv-transfer-config", '{"kv_rol": "x"}'), "did you mean kv_role?"),

@@ -65,20 +65,20 @@ def test_arguments_far_from_any() -> None:
     [
         ({"tensor_parallel_size": "2"}, "tensor_parallel_size is '2'; it should be a whole number"),
         ({"tensor_parallel_size": 2.0}, "tensor_parallel_size is 2.0; it should be a whole number"),
-        ({"tensor_parallel_size": True}, "tensor_parallel_size is True; it should be a whole numb"),
+        ({"tensor_parallel_size": True}, "tensor_parallel_size is true; it should be a whole numb"),
         ({"tensor_parallel_size": [2]}, "tensor_parallel_size is [2]; it should be a whole number"),
         ({"enable_expert_parallel": 1}, "enable_expert_parallel is 1; it should be true or false"),
         ({"enable_expert_parallel": "x"}, "enable_expert_parallel is 'x'; it should be true or f"),
         ({"kv_cache_dtype": 8}, "kv_cache_dtype is 8; it should be a string"),
         ({"gpu_memory_utilization": "9"}, "gpu_memory_utilization is '9'; it should be a number"),
-        ({"gpu_memory_utilization": True}, "gpu_memory_utilization is True; it should be a number"),
+        ({"gpu_memory_utilization": True}, "gpu_memory_utilization is true; it should be a number"),
         (
             {"gpu_memory_utilization": float("nan")},
-            "gpu_memory_utilization is nan; it should be a finite number",
+            "gpu_memory_utilization is NaN; it should be a finite number",
         ),
         (
             {"gpu_memory_utilization": float("inf")},
-            "gpu_memory_utilization is inf; it should be a finite number",
+            "gpu_memory_utilization is Infinity; it should be a finite number",
         ),
         ({"eplb_config": 4}, "eplb_config is 4; it should be an object"),
         ({"eplb_config": {"window_size": "a"}}, "eplb_config.window_size is 'a'; it should be a w"),
@@ -96,7 +96,7 @@ def test_arguments_of_a_wrong_type(args: dict[str, object], says: str) -> None:
         ({"model": None}, "model is missing; give a catalog name, a path or a config"),
         ({"model": ""}, "model is ''; give a catalog name, a path or a config"),
         ({"model": 5}, "model is 5; give a catalog name, a path or a config"),
-        ({"model": ["x"]}, "model is ['x']; give a catalog name, a path or a config"),
+        ({"model": ["x"]}, 'model is ["x"]; give a catalog name, a path or a config'),
         ({"model": {}}, "the given config names no architecture; add its 'architectures' list"),
         ({"args": [1]}, "args is [1]; give an object"),
         ({"args": "tp"}, "args is 'tp'; give an object"),
@@ -108,7 +108,7 @@ def test_arguments_of_a_wrong_type(args: dict[str, object], says: str) -> None:
         ({"nodes": 1.5}, "nodes is 1.5; give a whole number of at least 1"),
         ({"available_kv_bytes": 1.5}, "available_kv_bytes is 1.5; give a whole number"),
         ({"available_kv_bytes": "9"}, "available_kv_bytes is '9'; give a whole number"),
-        ({"available_kv_bytes": False}, "available_kv_bytes is False; give a whole number"),
+        ({"available_kv_bytes": False}, "available_kv_bytes is false; give a whole number"),
     ],
 )
 def test_questions_that_cannot_be_read(keys: dict[str, object], says: str) -> None:

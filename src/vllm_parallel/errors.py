@@ -9,10 +9,18 @@ VllmParallelError (a ValueError)
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 LONGEST_VALUE: Final = 40
+JSON_WORDS: Final = {  # by Python's
+    "None": "null",
+    "True": "true",
+    "False": "false",
+    "inf": "Infinity",
+    "-inf": "-Infinity",
+    "nan": "NaN",
+}
 
 
 class VllmParallelError(ValueError):
@@ -93,17 +101,32 @@ class ParseError(VllmParallelError):
 
 
 def shortened(value: object) -> str:
-    """A value for an error line.
+    """A value for an error line, spelled as JSON spells it; a string alone in single quotes.
 
     >>> shortened("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
+    >>> shortened([True, None, float("inf"), {"a": "b"}])
+    '[true, null, Infinity, {"a": "b"}]'
     """
     try:
-        text = repr(value)
+        text = repr(value) if isinstance(value, str) else _in_json(value)
     except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
         text = f"a {type(value).__name__} too large to show"
     text = _as_everywhere(text)
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def _in_json(value: object) -> str:
+    """A value as JSON has it; one that JSON has not as Python shows it."""
+    if isinstance(value, str):
+        inside = repr(value)[1:-1].replace("\\'", "'").replace('"', '\\"')
+        return f'"{inside}"'
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_in_json, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_in_json(key)}: {_in_json(v)}' for key, v in value.items())}}}"
+    text = repr(value)
+    return JSON_WORDS.get(text, text)
 
 
 def on_one_line(text: str) -> str:

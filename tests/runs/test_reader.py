@@ -55,7 +55,7 @@ def test_only_folders_with_a_run_are_runs(tmp_path: Path) -> None:
         ("date = 2026-12-03", 'date = "today"', "date is 'today'; write a date such as"),
         ("seed = 42", "sede = 42\nseed = 42", "load has 'sede', which is no key here"),
         ("seed = 42", "seed = -1", "seed is -1; write a whole number of at least 0"),
-        ("seed = 42", "seed = true", "seed is True; write a whole number"),
+        ("seed = 42", "seed = true", "seed is true; write a whole number"),
         ("input_tokens = 2048", "input_tokens = 2048.0", "input_tokens is 2048.0; write a whole"),
         ('request_rate = "inf"', 'request_rate = "fast"', "request_rate is 'fast'; write a"),
         ('request_rate = "inf"', "request_rate = nan", "request_rate is nan; write a positive"),

@@ -162,5 +162,6 @@ class Keys:
         return value
 
     def _bad(self, key: str, value: object, wanted: str) -> CatalogError:
-        problem = f"lacks {key!r}" if value is None else f"has {key!r}: {shortened(value)}"
+        given = value is not None or key in self.values
+        problem = f"has {key!r}: {shortened(value)}" if given else f"lacks {key!r}"
         return CatalogError(subject=self.name, problem=problem, fix=f"it should be {wanted}")

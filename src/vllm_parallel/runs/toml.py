@@ -159,5 +159,6 @@ title?
     def _bad(self, key: str, value: object, wanted: str) -> ParseError:
         if key not in self.values:
             return ParseError(place=self.place, problem=f"has no {key}", fix=f"write {wanted}")
-        problem = f"{key} is {shortened(value)}"
+        shown = str(value) if isinstance(value, float) else shortened(value)  # nan is TOML's own
+        problem = f"{key} is {shown}"
         return ParseError(place=f"{self.place}:", problem=problem, fix=f"write {wanted}")

@@ -79,7 +79,7 @@ class ResultFields:
 
         >>> fields = ResultFields("r.json", {"gpus": True})
         >>> fields.said(["gpus"]), fields.notes
-        (None, ['r.json gives gpus as True, which is no count: left out'])
+        (None, ['r.json gives gpus as true, which is no count: left out'])
         """
         for name in names:
             value = self.values.get(name)

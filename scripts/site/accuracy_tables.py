@@ -11,7 +11,7 @@ from scores import Score, Summary, judged
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.markdown import table as markdown
-from vllm_parallel.render.numbers import counted, gib, to, whole
+from vllm_parallel.render.numbers import bare_gib, counted, gib, to, whole
 from vllm_parallel.term import Span
 from vllm_parallel.units import GIB
 
@@ -46,8 +46,8 @@ def launches() -> str:
         rows.append(
             [
                 Cell(one.launch.id),
-                _measured(f"{measured / GIB:.2f}"),
-                computed(f"{computed_bytes / GIB:.3f}"),
+                _measured(bare_gib(measured, 2)),
+                computed(bare_gib(computed_bytes, 3)),
                 computed(_share(computed_bytes / measured - 1)),
                 computed(LIES[one.blocks_lie]),
                 *_pool(one),
@@ -81,8 +81,8 @@ def graph_table() -> str:
         found = graphs(row)
         if found is not None:
             span, captured = found
-            ends = to(*(f"{end / GIB:.2f}" for end in (span.least, span.most)))
-            texts = (f"{captured / GIB:.2f}", f"{span.likely / GIB:.2f}", ends)
+            ends = to(*(bare_gib(end, 2) for end in (span.least, span.most)))
+            texts = (bare_gib(captured, 2), bare_gib(span.likely, 2), ends)
             name = f"{row.base_model} {row.deployment.layout}"
             cells = [Cell(name), _measured(texts[0]), *(computed(text) for text in texts[1:])]
             rows.setdefault((name, *texts), cells)

@@ -14,7 +14,7 @@ from vllm_parallel.outcome import Found, Goal, Outcome, ranked
 from vllm_parallel.render.charts import Curves, curves
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.markdown import table as markdown
-from vllm_parallel.render.numbers import whole
+from vllm_parallel.render.numbers import milliseconds, whole
 from vllm_parallel.search import Search, SteadyDecode, appraised
 
 CONCURRENCY: Final = 64
@@ -69,7 +69,7 @@ def _row(found: Found) -> list[Cell]:
     return [
         Cell(str(found.layout)),
         computed(str(found.figures.running)),
-        computed(f"{found.figures.tpot_seconds * 1e3:.1f} ms"),
+        computed(milliseconds(found.figures.tpot_seconds)),
         computed(whole(round(found.tokens_per_second_per_gpu))),
         computed(whole(found.capacity.tokens)),
         computed(whole(found.longest_request)),

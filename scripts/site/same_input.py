@@ -12,9 +12,8 @@ from typing import Final
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Shard, load_gpu, load_model
 from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.collectives import EngineBatch
-from vllm_parallel.graph import ModelGraph
+from vllm_parallel.graph import ModelGraph, plain_twin
 from vllm_parallel.price import Pricer
-from vllm_parallel.price.work import plain_twin
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.numbers import gib, size
 

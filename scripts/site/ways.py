@@ -118,8 +118,7 @@ def _way_row(deployment: Deployment) -> list[Cell]:
 
 def token_bytes(deployment: Deployment) -> int:
     """KV bytes of one token on a rank that keeps it, on the stage with most of them."""
-    cache = KvCache.of(deployment)
-    return max(cache.block_bytes(stage) for stage in cache.stages) // cache.block_size
+    return KvCache.of(deployment).token_bytes
 
 
 def token_copies(deployment: Deployment) -> int:

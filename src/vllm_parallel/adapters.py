@@ -7,20 +7,17 @@ from functools import lru_cache
 from typing import Final
 
 from vllm_parallel.block import Experts
+from vllm_parallel.constraints.adapters import EMBEDDED
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
-from vllm_parallel.frozen import dataclass, replace
-from vllm_parallel.graph import ModelGraph
+from vllm_parallel.frozen import dataclass
+from vllm_parallel.graph import ModelGraph, plain_twin
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.shard import Shard
 from vllm_parallel.units import exact_div, round_up
 from vllm_parallel.weight import VOCABULARY_MULTIPLE, Cut, Layer, Part, Split, Weight, extent
 
-EMBEDDED: Final = (  # whose embedding and head take adapters: `embedding_modules` of the class
-    "LlamaForCausalLM", "Llama4ForCausalLM", "Qwen3ForCausalLM", "Qwen3MoeForCausalLM",
-    "MixtralForCausalLM",
-)  # fmt: skip
 ASKED: Final = (  # the other classes that vLLM was asked about
     "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen2MoeForCausalLM", "Glm4MoeForCausalLM",
     "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM",
@@ -108,7 +105,7 @@ def adapter_bytes(shard: Shard) -> int:
         sharded=settings.fully_sharded_loras,
         shared_outer=settings.moe_shared_loras,
     )
-    graph = ModelGraph.of(_plain(deployment.model))
+    graph = ModelGraph.of(plain_twin(deployment.model))  # adapters are as wide as the layers
     elements = sum(
         count * _block(deployment, graph.kinds[kind], adapters, kind)
         for kind, count in shard.kinds.items()
@@ -146,13 +143,6 @@ def refuse_unasked(deployment: Deployment) -> None:
             problem=f"names {min(ends)}, which is not modelled for a {model.architecture}",
             fix="leave it out",
         )
-
-
-@lru_cache(maxsize=64)
-def _plain(model: ModelConfig) -> ModelConfig:
-    """The model without its quantisation: adapters are as wide as the layers."""
-    kinds = tuple(replace(kind, schemes=()) for kind in model.kinds)
-    return replace(model, kinds=kinds, quantisation=None, towers=())
 
 
 def _block(deployment: Deployment, layer: Layer, adapters: Adapters, kind: int) -> int:

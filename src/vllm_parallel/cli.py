@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from vllm_parallel.answers import answers, parts
 from vllm_parallel.catalog import is_catalog_name, model_source
 from vllm_parallel.engine.options import Option, named, nearest, options
-from vllm_parallel.engine.values import hyphened, value_of
+from vllm_parallel.engine.values import given_value, hyphened
 from vllm_parallel.errors import ParseError, VllmParallelError
 from vllm_parallel.question import Json, Question
 from vllm_parallel.term import RELEASE
@@ -162,7 +162,7 @@ def question_of(given: argparse.Namespace) -> Json:
     """The question that a call of `plan` asks."""
     values = vars(given)
     args = {
-        name: _read(options()[name], value)
+        name: given_value(options()[name], value)
         for name, value in values.items()
         if name in options() and value is not None
     }
@@ -294,10 +294,3 @@ def _add_option(group: argparse._ArgumentGroup, option: Option) -> None:
             group.add_argument(*off, dest=option.dest, action="store_false", default=None)
         return
     group.add_argument(*option.names, dest=option.dest, nargs=option.nargs, metavar="X")
-
-
-def _read(option: Option, given: object) -> object:
-    """The value of the words given to an option."""
-    if isinstance(given, list):
-        return [value_of(option, word) for word in given]
-    return value_of(option, given) if isinstance(given, str) else given

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import prod
+from typing import Final
 
 
 class Dtype(StrEnum):
@@ -21,6 +23,14 @@ class Dtype(StrEnum):
     INT8 = "int8"
     UINT8 = "uint8"
 
+    def bytes_of(self, shape: tuple[int, ...]) -> int:
+        """Bytes of a tensor of this type.
+
+        >>> Dtype.INT32.bytes_of((2, 8))
+        64
+        """
+        return prod(shape) * self.bytes
+
     @property
     def bytes(self) -> int:
         """Bytes of one element."""
@@ -33,3 +43,6 @@ class Dtype(StrEnum):
                 return 2
             case Dtype.FLOAT8_E4M3 | Dtype.INT8 | Dtype.UINT8:
                 return 1
+
+
+HALVES: Final = (Dtype.FLOAT16, Dtype.BFLOAT16)

@@ -144,3 +144,10 @@ def _block(name: str, block: Block, storage: Storage) -> Layer:
     weights += norm_weights(block.norms, storage, bias=block.norm_bias)
     weights += _own(block.extras, storage)
     return Layer(name, tuple(weights), copies, buffers + _own(block.buffers, storage))
+
+
+@lru_cache(maxsize=256)
+def plain_twin(model: ModelConfig) -> ModelConfig:
+    """The model without quantisation, whose shapes are those of the arithmetic."""
+    kinds = tuple(replace(kind, schemes=()) for kind in model.kinds)
+    return replace(model, kinds=kinds, quantisation=None, towers=())

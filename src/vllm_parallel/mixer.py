@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import ClassVar
 
 from vllm_parallel.dtype import Dtype
@@ -24,7 +23,7 @@ class State:
     @property
     def bytes(self) -> int:
         """Bytes of one request's state."""
-        return prod(self.shape) * self.dtype.bytes
+        return self.dtype.bytes_of(self.shape)
 
 
 States = tuple[State, ...]
@@ -43,6 +42,14 @@ class StateFlags:
     conv: Dtype
     temporal: Dtype | None = None
     speculative_tokens: int = 0
+
+    def window(self, kernel: int, width: int) -> State:
+        """The inputs that a convolution goes on from; a draft lengthens them."""
+        return State((kernel - 1 + self.speculative_tokens, width), self.conv)
+
+    def element(self, family: Dtype | None) -> Dtype:
+        """The type of a recurrent state: as asked, else the family's, else the convolution's."""
+        return self.temporal or family or self.conv
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +87,9 @@ class Mamba1:
             UnevenSplitError: tp does not divide the channels.
         """
         width = exact_div(self.inner, tp, "channels of the mixer")
-        temporal = flags.temporal or self.ssm_dtype or flags.conv
         return (
             State((self.kernel - 1, width), flags.conv),
-            State((width, self.state), temporal),
+            State((width, self.state), flags.element(self.ssm_dtype)),
         )
 
 
@@ -139,10 +145,9 @@ class Mamba2:
         channels = self.inner + 2 * self.rank_groups(tp) * self.state
         width = exact_div(channels, tp, "channels of the mixer")
         heads = exact_div(self.heads, tp, "heads of the mixer")
-        temporal = flags.temporal or self.ssm_dtype or flags.conv
         return (
-            State((self.kernel - 1 + flags.speculative_tokens, width), flags.conv),
-            State((heads, self.head_dim, self.state), temporal),
+            flags.window(self.kernel, width),
+            State((heads, self.head_dim, self.state), flags.element(self.ssm_dtype)),
         )
 
 
@@ -196,10 +201,9 @@ class GatedDeltaNet:
         """
         width = exact_div(2 * self.keys + self.values, tp, "channels of the mixer")
         heads = exact_div(self.value_heads, tp, "value heads of the mixer")
-        temporal = flags.temporal or self.ssm_dtype or flags.conv
         return (
-            State((self.kernel - 1 + flags.speculative_tokens, width), flags.conv),
-            State((heads, self.value_dim, self.key_dim), temporal),
+            flags.window(self.kernel, width),
+            State((heads, self.value_dim, self.key_dim), flags.element(self.ssm_dtype)),
         )
 
 
@@ -240,7 +244,7 @@ class KimiDeltaAttention:
         width = exact_div(3 * self.inner, tp, "channels of the mixer")
         heads = exact_div(self.heads, tp, "heads of the mixer")
         return (
-            State((self.kernel - 1 + flags.speculative_tokens, width), flags.conv),
+            flags.window(self.kernel, width),
             State((heads, self.head_dim, self.head_dim), flags.temporal or Dtype.FLOAT32),
         )
 
@@ -275,7 +279,7 @@ class ShortConvolution:
             UnevenSplitError: tp does not divide the channels.
         """
         width = exact_div(self.inner, tp, "channels of the mixer")
-        return (State((self.kernel - 1 + flags.speculative_tokens, width), flags.conv),)
+        return (flags.window(self.kernel, width),)
 
 
 Mixer = Mamba1 | Mamba2 | GatedDeltaNet | KimiDeltaAttention | ShortConvolution

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import lru_cache
-from math import prod
 from typing import Final, Protocol
 
 from vllm_parallel.dtype import Dtype
@@ -156,7 +155,7 @@ class Weight:
 
     def bytes(self, cut: Cut) -> int:
         """Bytes on a rank cut so."""
-        return prod(self.shape(cut)) * self.dtype.bytes
+        return self.dtype.bytes_of(self.shape(cut))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

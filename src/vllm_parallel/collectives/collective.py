@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from math import prod
 
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.frozen import dataclass, replace
@@ -58,7 +57,7 @@ class Collective:
     @property
     def bytes(self) -> int:
         """Bytes of one call: elements times their width."""
-        return prod(self.shape) * self.dtype.bytes
+        return self.dtype.bytes_of(self.shape)
 
     def typed(self, dtype: Dtype | None) -> Collective:
         """The same in another dtype; None leaves it."""

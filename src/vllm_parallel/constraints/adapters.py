@@ -14,8 +14,8 @@ MAX_VOCABULARY: Final = 258048
 BACKEND: Final = "allgather_reducescatter"
 CONFIG: Final = "vllm/config/lora.py, LoRAConfig"
 EXPERTS: Final = "vllm/lora/layers/fused_moe.py, FusedMoEWithLoRA"
-# Classes whose `embedding_modules` name the head; others leave it as it is.
-WITH_HEAD: Final = (
+# Classes whose `embedding_modules` name embedding and head; others leave both as they are.
+EMBEDDED: Final = (
     "LlamaForCausalLM", "Llama4ForCausalLM", "Qwen3ForCausalLM", "Qwen3MoeForCausalLM",
     "MixtralForCausalLM",
 )  # fmt: skip
@@ -41,7 +41,7 @@ def uneven_shards(d: Deployment) -> bool:
 def head_too_long(d: Deployment) -> bool:
     """Whether the head takes adapters, and has more rows than their kernels."""
     targets = d.settings.lora_target_modules
-    takes = d.model.architecture in WITH_HEAD and (targets is None or "lm_head" in targets)
+    takes = d.model.architecture in EMBEDDED and (targets is None or "lm_head" in targets)
     return takes and d.model.vocab > MAX_VOCABULARY
 
 

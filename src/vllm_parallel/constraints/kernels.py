@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from vllm_parallel.dtype import Dtype
+from vllm_parallel.dtype import HALVES, Dtype
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.layers.quantised import Linear
 from vllm_parallel.weight import Cut, extent
@@ -16,7 +16,6 @@ MACHETE_GROUPS: Final = (-1, 64, 128)
 MACHETE_GROUPS_FP32: Final = (-1, 128)
 TRITON_GROUPS: Final = (-1, 32, 64, 128, 256)
 MACHETE_TILE: Final = (64, 128)  # columns, rows
-HALVES: Final = (Dtype.FLOAT16, Dtype.BFLOAT16)
 WORD: Final = 32
 TRITON_ROWS: Final = 8
 INT4: Final = 4

@@ -116,6 +116,17 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
 }
 
 
+def given_value(option: Option, given: object) -> object:
+    """What a call gave as one word or as several; what was read already stays.
+
+    >>> given_value(options()["max_model_len"], "8k"), given_value(options()["max_model_len"], 4096)
+    (8000, 4096)
+    """
+    if isinstance(given, list):
+        return [value_of(option, word) for word in given]
+    return value_of(option, given) if isinstance(given, str) else given
+
+
 def value_of(option: Option, text: str) -> object:
     """What vLLM's parser makes of one value.
 

@@ -71,6 +71,11 @@ class KvCache:
         start, stop = self.plan.bounds[stage], self.plan.bounds[stage + 1]
         return max((group.pages_bytes(start, stop) for group in self.groups), default=0)
 
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of one token on a rank that keeps it, on the stage with most of them."""
+        return max(self.block_bytes(stage) for stage in self.stages) // self.block_size
+
     def blocks_per_request(self, length: int) -> int:
         """Blocks that one request of this length takes from the pool, over all groups."""
         dcp, in_flight = self.deployment.layout.dcp, self.deployment.in_flight_tokens

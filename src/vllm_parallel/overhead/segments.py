@@ -10,15 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from vllm_parallel.graph import ModelGraph
+from vllm_parallel.overhead.rounding import ALONE, SEGMENT, SMALL, SMALL_SEGMENT, UNIT
 from vllm_parallel.shard import Shard
-from vllm_parallel.units import MIB, round_up
+from vllm_parallel.units import round_up
 
 GRAIN: Final = 512
-SMALL: Final = MIB
-SMALL_SEGMENT: Final = 2 * MIB
-ALONE: Final = 10 * MIB
-SEGMENT: Final = 20 * MIB
-UNIT: Final = 2 * MIB
 
 
 def allocated_bytes(tensors: Iterable[int]) -> int:

@@ -11,10 +11,9 @@ from vllm_parallel.ledger import Budget, tightest
 from vllm_parallel.outcome import Found, Goal, Outcome, Refused
 from vllm_parallel.price.step import PARTS, StepPrice
 from vllm_parallel.render.memory import MemoryBar
-from vllm_parallel.render.numbers import times, to, whole
+from vllm_parallel.render.numbers import bare_gib, milliseconds, times, to, whole
 from vllm_parallel.render.shell import node_commands
 from vllm_parallel.starting import node_settings, nodes_needed
-from vllm_parallel.units import GIB
 
 STEP_PARTS: Final = (*PARTS, "total")
 OWN_WORD: Final = '"$MODEL"'
@@ -193,20 +192,16 @@ def row_of(found: Found, shelf: Shelf, budget: Budget | None = None) -> Row:
         service=whole(found.capacity.tokens),
         longest=whole(found.longest_request),
         concurrency=times(pool.max_concurrency),
-        memory=tuple(map(_gib, bar.parts)),
+        memory=tuple(map(bare_gib, bar.parts)),
         bar=tuple(part * THOUSAND // bar.longest for part in bar.parts),
-        overhead=f"{to(*map(_gib, ends))} GiB",
+        overhead=f"{to(*map(bare_gib, ends))} GiB",
         ends=tuple((bar.weights + end) * THOUSAND // bar.longest for end in ends),
         running=None if figures is None else f"{figures.running} of {figures.asked}",
-        tpot=None if figures is None else f"{figures.tpot_seconds * 1e3:.1f} ms",
+        tpot=None if figures is None else milliseconds(figures.tpot_seconds),
         throughput=None if figures is None else whole(round(found.tokens_per_second_per_gpu)),
         step=None if figures is None or figures.step is None else _step(figures.step),
     )
 
 
 def _step(price: StepPrice) -> tuple[str, ...]:
-    return tuple(f"{getattr(price, part) * 1e3:.2f} ms" for part in STEP_PARTS)
-
-
-def _gib(amount: int) -> str:
-    return f"{amount / GIB:.1f}"
+    return tuple(milliseconds(getattr(price, part), 2) for part in STEP_PARTS)

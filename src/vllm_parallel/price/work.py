@@ -9,9 +9,8 @@ from typing import Final
 from vllm_parallel.block import Experts
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
-from vllm_parallel.frozen import dataclass, replace
-from vllm_parallel.graph import ModelGraph
-from vllm_parallel.model import ModelConfig
+from vllm_parallel.frozen import dataclass
+from vllm_parallel.graph import ModelGraph, plain_twin
 from vllm_parallel.shard import Shard
 from vllm_parallel.weight import Cut, Layer, Weight
 
@@ -106,13 +105,6 @@ def _stage_work(deployment: Deployment, stage: int) -> StageWork:
         layers=shard.stop - shard.start,
         moe_layers=moe_layers,
     )
-
-
-@lru_cache(maxsize=256)
-def plain_twin(model: ModelConfig) -> ModelConfig:
-    """The model without quantisation, whose shapes are those of the arithmetic."""
-    kinds = tuple(replace(kind, schemes=()) for kind in model.kinds)
-    return replace(model, kinds=kinds, quantisation=None, towers=())
 
 
 @lru_cache(maxsize=1024)

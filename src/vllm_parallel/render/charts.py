@@ -7,7 +7,7 @@ from math import log10
 from typing import Final
 
 from vllm_parallel.frozen import dataclass
-from vllm_parallel.render.svg import Picture, element
+from vllm_parallel.render.svg import Picture, box, element, short
 
 WIDTH: Final = 420  # of every chart: it fits a phone, and its text stays legible there
 HEIGHT: Final = 300  # of lines
@@ -93,14 +93,14 @@ def _bar(bar: Bar, names: Sequence[str], place: tuple[int, float]) -> list[str]:
     for number, (name, value) in enumerate(zip(names, bar.parts, strict=True)):
         length = value * scale
         if length:
-            drawn.append(_box((left, top, length, BAR), number))
+            drawn.append(box((left, top, length, BAR), number))
         if length >= LETTER_NEEDS:
             letter = name[0].upper()
-            middle = _short(left + length / 2)
+            middle = short(left + length / 2)
             drawn.append(element("text", letter, x=middle, y=top + 14, class_="rp-place"))
         left += length
     text = f"{bar.total:.1f}"
-    drawn.append(element("text", text, x=_short(left + 5), y=top + 14, class_="rp-label"))
+    drawn.append(element("text", text, x=short(left + 5), y=top + 14, class_="rp-label"))
     return drawn
 
 
@@ -109,19 +109,11 @@ def _legend(names: Sequence[str], top: int) -> list[str]:
     step = WIDTH / len(names)
     for number, name in enumerate(names):
         left = number * step
-        drawn.append(_box((left, top, 14, 14), number))
-        letter = element("text", name[0].upper(), x=_short(left + 7), y=top + 11, class_="rp-place")
-        label = element("text", name, x=_short(left + 18), y=top + 11, class_="rp-label")
+        drawn.append(box((left, top, 14, 14), number))
+        letter = element("text", name[0].upper(), x=short(left + 7), y=top + 11, class_="rp-place")
+        label = element("text", name, x=short(left + 18), y=top + 11, class_="rp-label")
         drawn += [letter, label]
     return drawn
-
-
-def _box(place: tuple[float, int, float, int], number: int) -> str:
-    left, top, length, height = place
-    return element(
-        "rect", x=_short(left), y=top, width=_short(length), height=height,
-        class_=f"rp-cell rp-g{number}",
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +151,7 @@ def curves(chart: Curves, ident: str, title: str) -> str:
     drawn = _grid(chart)
     for number, (_, points) in enumerate(chart.lines):
         places = [chart.place(*point) for point in points]
-        joined = " ".join(f"{_short(x)},{_short(y)}" for x, y in places)
+        joined = " ".join(f"{short(x)},{short(y)}" for x, y in places)
         dashes = DASHES[number % len(DASHES)]
         drawn.append(element("polyline", points=joined, class_="rp-line", stroke_dasharray=dashes))
     drawn += _names(chart)
@@ -173,15 +165,15 @@ def _grid(chart: Curves) -> list[str]:
     """The ticks of both axes, and the marked sizes."""
     drawn = []
     for size, text in chart.across:
-        x = _short(chart.place(size, 1)[0])
+        x = short(chart.place(size, 1)[0])
         drawn.append(_line((x, str(HEIGHT - BOTTOM), x, str(TOP)), "rp-grid"))
         drawn.append(element("text", text, x=x, y=HEIGHT - 8, class_="rp-place"))
     for value, text in chart.up:
         y = chart.place(chart.across[0][0], value)[1]
-        drawn.append(_line((str(LEFT), _short(y), str(WIDTH - RIGHT), _short(y)), "rp-grid"))
-        drawn.append(element("text", text, x=LEFT - 6, y=_short(y + 4), class_="rp-axis"))
+        drawn.append(_line((str(LEFT), short(y), str(WIDTH - RIGHT), short(y)), "rp-grid"))
+        drawn.append(element("text", text, x=LEFT - 6, y=short(y + 4), class_="rp-axis"))
     for size, text in chart.marks:
-        x = _short(chart.place(size, 1)[0])
+        x = short(chart.place(size, 1)[0])
         drawn.append(_line((x, str(HEIGHT - BOTTOM), x, str(TOP)), "rp-mark"))
         drawn.append(element("text", text, x=x, y=TOP - 8, class_="rp-place"))
     return drawn
@@ -208,7 +200,3 @@ def _share(value: float, ticks: Sequence[tuple[float, str]]) -> float:
     """How far along an axis a value lies, by powers of ten."""
     low, high = log10(ticks[0][0]), log10(ticks[-1][0])
     return (log10(value) - low) / (high - low)
-
-
-def _short(number: float) -> str:
-    return f"{number:.1f}".removesuffix(".0")

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from vllm_parallel.compare import Cell as Trials
-from vllm_parallel.compare import Findings, Level, Metric, Standing
+from vllm_parallel.compare import Findings, Level, Metric, Ratio, Standing
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, table
-from vllm_parallel.render.numbers import bounds
+from vllm_parallel.render.numbers import UNKNOWN, bounds
 from vllm_parallel.render.record import figure, spread
 
 MEASURED: Final = Provenance.MEASURED
-UNKNOWN: Final = "–"
 BESIDE: Final = (Metric.TTFT_MS, Metric.TPOT_MS)
 
 
@@ -61,7 +60,7 @@ def _rows(found: Findings, level: Level) -> Iterator[list[Cell]]:
         yield [
             Cell(_width(level)),
             Cell(cell.label),
-            Cell(_verdict(standing)),
+            Cell(verdict_word(standing)),
             *_ratio(standing),
             _measured(spread(cell.spread(found.comparison.terms.metric))),
             *(_measured(_median(cell, metric)) for metric in BESIDE),
@@ -81,16 +80,19 @@ def _ratio(standing: Standing | None) -> Iterator[Cell]:
         return
     ratio = standing.ratio
     yield Cell(f"{ratio.value:.2f}", MEASURED)
-    if ratio.low is None or ratio.high is None:
-        yield Cell(UNKNOWN)
-    else:
-        yield Cell(bounds(ratio.low, ratio.high), MEASURED)
+    yield _measured(interval_text(ratio))
 
 
-def _verdict(standing: Standing | None) -> str:
+def verdict_word(standing: Standing | None) -> str:
+    """What the comparison says of a layout; without a standing it is the baseline."""
     if standing is None:
         return "baseline"
     return str(standing.verdict) if standing.comparable else "not comparable"
+
+
+def interval_text(ratio: Ratio) -> str | None:
+    """The ends of a ratio's interval, if it has one."""
+    return None if ratio.low is None or ratio.high is None else bounds(ratio.low, ratio.high)
 
 
 def _median(cell: Trials, metric: Metric) -> str | None:

@@ -8,10 +8,9 @@ from typing import Final
 from vllm_parallel.cluster import Gpu
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.ledger import LOADED, Budget
-from vllm_parallel.render.numbers import to
-from vllm_parallel.render.svg import Picture, element
+from vllm_parallel.render.numbers import bare_gib, to
+from vllm_parallel.render.svg import Picture, box, element, short
 from vllm_parallel.term import Span
-from vllm_parallel.units import GIB
 
 WIDTH: Final = 420
 TOP: Final = 22  # of the first bar's label, below the name of the budget's end
@@ -72,8 +71,8 @@ class MemoryBar:
     def in_words(self) -> str:
         """The bar as a sentence."""
         amounts = zip(PARTS, self.parts, strict=True)
-        parts = ", ".join(f"{name} {_gib(amount)}" for (_, name), amount in amounts)
-        least, most = _gib(self.overhead.least), _gib(self.overhead.most)
+        parts = ", ".join(f"{name} {bare_gib(amount)}" for (_, name), amount in amounts)
+        least, most = bare_gib(self.overhead.least), bare_gib(self.overhead.most)
         return f"{self.label}: {parts} GiB; overhead {to(least, most)}."
 
 
@@ -110,17 +109,17 @@ def _bar(bar: MemoryBar, top: int, scale: float) -> list[str]:
     y, left = top + LABEL, 1.0
     for number, ((letter, _), amount) in enumerate(zip(PARTS, bar.parts, strict=True)):
         length = amount * scale
-        drawn.append(_box((left, y, length, BAR), number))
-        middle = _short(left + length / 2)
+        drawn.append(box((left, y, length, BAR), number))
+        middle = short(left + length / 2)
         if length >= WORDS_NEED:
             drawn.append(element("text", letter, x=middle, y=y + 15, class_="rp-seat"))
         if length >= FIGURE_NEEDS:
             kind = "rp-place rp-assumed" if letter in ASSUMED else "rp-place"
-            drawn.append(element("text", _gib(amount), x=middle, y=y + 28, class_=kind))
+            drawn.append(element("text", bare_gib(amount), x=middle, y=y + 28, class_=kind))
         left += length
     ends = [1 + (bar.weights + end) * scale for end in (bar.overhead.least, bar.overhead.most)]
     span = element(
-        "rect", x=_short(ends[0]), y=y + BAR + 3, width=_short(ends[1] - ends[0]), height=3,
+        "rect", x=short(ends[0]), y=y + BAR + 3, width=short(ends[1] - ends[0]), height=3,
         class_="rp-range",
     )  # fmt: skip
     return [*drawn, span]
@@ -128,8 +127,8 @@ def _bar(bar: MemoryBar, top: int, scale: float) -> list[str]:
 
 def _end_of_budget(bar: MemoryBar, scale: float, bottom: int) -> list[str]:
     """A line through all bars, and what it stands for."""
-    x = _short(1 + bar.budget * scale)
-    text = f"budget {_gib(bar.budget)} of {_gib(bar.total)} GiB"
+    x = short(1 + bar.budget * scale)
+    text = f"budget {bare_gib(bar.budget)} of {bare_gib(bar.total)} GiB"
     return [
         element("line", x1=x, y1=TOP - 6, x2=x, y2=bottom, class_="rp-mark"),
         element("text", text, x=x, y=TOP - 10, class_="rp-axis"),
@@ -141,23 +140,7 @@ def _legend(top: int) -> list[str]:
     drawn = []
     for number, (letter, name) in enumerate(PARTS):
         left, y = 1 + number % 2 * WIDTH // 2, top + number // 2 * 20
-        drawn.append(_box((left, y, 14, 14), number))
+        drawn.append(box((left, y, 14, 14), number))
         drawn.append(element("text", letter, x=left + 7, y=y + 11, class_="rp-place"))
         drawn.append(element("text", name, x=left + 20, y=y + 11, class_="rp-label"))
     return drawn
-
-
-def _box(place: tuple[float, int, float, int], number: int) -> str:
-    left, top, length, height = place
-    return element(
-        "rect", x=_short(left), y=top, width=_short(length), height=height,
-        class_=f"rp-cell rp-g{number}",
-    )  # fmt: skip
-
-
-def _gib(amount: int) -> str:
-    return f"{amount / GIB:.1f}"
-
-
-def _short(number: float) -> str:
-    return f"{number:.1f}".removesuffix(".0")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Final
 
 from vllm_parallel.units import GIB, KIB, MIB
+
+UNKNOWN: Final = "–"
 
 
 def whole(number: int) -> str:
@@ -16,13 +19,40 @@ def whole(number: int) -> str:
     return f"{number:,}"
 
 
+def whole_or_unknown(number: int | None) -> str:
+    """A whole number, or the sign for one that is not known.
+
+    >>> whole_or_unknown(8192), whole_or_unknown(None)
+    ('8,192', '–')
+    """
+    return UNKNOWN if number is None else whole(number)
+
+
 def gib(amount: int, places: int = 2) -> str:
     """Bytes in GiB.
 
     >>> gib(17640734720)
     '16.43 GiB'
     """
-    return f"{amount / GIB:,.{places}f} GiB"
+    return f"{bare_gib(amount, places)} GiB"
+
+
+def bare_gib(amount: int, places: int = 1) -> str:
+    """Bytes in GiB without the unit, where it stands elsewhere.
+
+    >>> bare_gib(17640734720)
+    '16.4'
+    """
+    return f"{amount / GIB:,.{places}f}"
+
+
+def milliseconds(seconds: float, places: int = 1) -> str:
+    """A time in ms.
+
+    >>> milliseconds(0.01234), milliseconds(0.01234, 2)
+    ('12.3 ms', '12.34 ms')
+    """
+    return f"{seconds * 1e3:.{places}f} ms"
 
 
 def size(amount: int) -> str:

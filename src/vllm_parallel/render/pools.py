@@ -9,7 +9,7 @@ from vllm_parallel.deployment import Deployment
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.ledger import Capacity
 from vllm_parallel.render.numbers import counted, ranks, whole
-from vllm_parallel.render.svg import Picture, element
+from vllm_parallel.render.svg import Picture, element, short
 
 WIDTH: Final = 420
 LABEL, BOX, BELOW, GAP = 18, 40, 16, 14
@@ -76,10 +76,10 @@ def _row(layout: Pools, top: int, scale: float) -> list[str]:
     drawn = [element("text", layout.label, x=1, y=top + 12, class_="rp-label")]
     y, left, length = top + LABEL, 1.0, layout.tokens * scale
     for number, keeper in enumerate(layout.keepers):
-        middle = _short(left + length / 2)
+        middle = short(left + length / 2)
         name = f"pool {LETTERS[number % len(LETTERS)]}"
         box = element(
-            "rect", x=_short(left), y=y, width=_short(length), height=BOX, rx=3,
+            "rect", x=short(left), y=y, width=short(length), height=BOX, rx=3,
             class_=f"rp-cell rp-g{number % COLOURS}",
         )  # fmt: skip
         drawn += [box, element("text", name, x=middle, y=y + 17, class_="rp-seat")]
@@ -89,7 +89,3 @@ def _row(layout: Pools, top: int, scale: float) -> list[str]:
         drawn.append(element("text", text, x=middle, y=y + BOX + 12, class_="rp-place"))
         left += length + APART
     return drawn
-
-
-def _short(number: float) -> str:
-    return f"{number:.1f}".removesuffix(".0")

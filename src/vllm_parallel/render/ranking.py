@@ -8,7 +8,7 @@ from typing import Final
 from vllm_parallel.constraints import Violation
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.outcome import Found, Goal, Outcome, Refused
-from vllm_parallel.render.numbers import counted, whole
+from vllm_parallel.render.numbers import counted, milliseconds, whole
 from vllm_parallel.render.shell import launch_command, node_commands
 from vllm_parallel.render.text import table
 from vllm_parallel.search import Search, SteadyDecode
@@ -120,5 +120,5 @@ def _row(found: Found) -> list[str]:
         if figures.running < figures.asked:
             running += f" of {figures.asked}"
         rate = found.tokens_per_second_per_gpu
-        cells[0:0] = [f"{figures.tpot_seconds * 1e3:.2f} ms", running, f"{rate:,.1f}"]
+        cells[0:0] = [milliseconds(figures.tpot_seconds, 2), running, f"{rate:,.1f}"]
     return [str(found.layout), *cells]

@@ -10,7 +10,7 @@ from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis
 from vllm_parallel.ledger import Budget, Capacity, Ledger, stage_shards
 from vllm_parallel.ranks import Group
-from vllm_parallel.render.numbers import counted, gib, ranks, times, to, whole
+from vllm_parallel.render.numbers import bare_gib, counted, gib, ranks, times, to, whole
 from vllm_parallel.render.shell import launch_command
 from vllm_parallel.render.text import table
 from vllm_parallel.term import RELEASE, Span, Term
@@ -98,7 +98,7 @@ def _standing(terms: Sequence[Term]) -> str:
 
 
 def _range(span: Span) -> str:
-    ends = [gib(end).removesuffix(" GiB") for end in (span.least, span.most)]
+    ends = [bare_gib(end, 2) for end in (span.least, span.most)]
     return "" if ends[0] == ends[1] else to(*ends)
 
 

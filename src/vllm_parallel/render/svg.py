@@ -23,6 +23,24 @@ def wrap(tag: str, inner: str, **attributes: str | int) -> str:
     return f"<{tag}{given}>{inner}</{tag}>" if inner else f"<{tag}{given}/>"
 
 
+def short(number: float) -> str:
+    """A length or place on a picture, to a tenth.
+
+    >>> short(12.0), short(0.25)
+    ('12', '0.2')
+    """
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def box(place: tuple[float, int, float, int], number: int) -> str:
+    """A part of a bar in the colour of its number; the place is left, top, length, height."""
+    left, top, length, height = place
+    return element(
+        "rect", x=short(left), y=top, width=short(length), height=height,
+        class_=f"rp-cell rp-g{number}",
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
     """A whole image that a screen reader can read; `ident` is unique on its page."""

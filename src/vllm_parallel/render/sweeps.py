@@ -8,7 +8,7 @@ from typing import Final
 
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.render.charts import BOTTOM, DASHES, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Curves
-from vllm_parallel.render.svg import Picture, element
+from vllm_parallel.render.svg import Picture, element, short
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LINE: Final = 18  # pixels of a name below the chart
@@ -108,29 +108,27 @@ def sweep(chart: Chart, ident: str, title: str) -> str:
 def _grid(chart: Chart, axes: Curves) -> Iterator[str]:
     bottom = HEIGHT - BOTTOM
     for value, text in _sparse(axes.across, 7):
-        x = _short(axes.place(value, axes.up[0][0])[0])
+        x = short(axes.place(value, axes.up[0][0])[0])
         yield element("line", x1=x, y1=bottom, x2=x, y2=TOP, class_="rp-grid")
         yield element("text", text, x=x, y=HEIGHT - 8, class_="rp-place")
     for value, text in _sparse(axes.up, 8):
         y = axes.place(axes.across[0][0], value)[1]
-        yield element(
-            "line", x1=LEFT, y1=_short(y), x2=WIDTH - RIGHT, y2=_short(y), class_="rp-grid"
-        )
-        yield element("text", text, x=LEFT - 6, y=_short(y + 4), class_="rp-axis")
+        yield element("line", x1=LEFT, y1=short(y), x2=WIDTH - RIGHT, y2=short(y), class_="rp-grid")
+        yield element("text", text, x=LEFT - 6, y=short(y + 4), class_="rp-axis")
     yield element("text", chart.up, x=4, y=14, class_="rp-label")
     yield element("text", chart.across, x=LEFT, y=HEIGHT + 8, class_="rp-label")
 
 
 def _trace(axes: Curves, trace: Trace, number: int) -> list[str]:
     places = [axes.place(point.across, point.up) for point in trace.points]
-    joined = " ".join(f"{_short(x)},{_short(y)}" for x, y in places)
+    joined = " ".join(f"{short(x)},{short(y)}" for x, y in places)
     dashes = DASHES[number % len(DASHES)]
     drawn = [element("polyline", points=joined, class_="rp-line", stroke_dasharray=dashes)]
     for point, (x, _) in zip(trace.points, places, strict=True):
         ends = [axes.place(point.across, value)[1] for value in (point.least, point.most)]
         drawn.append(
             element(
-                "line", x1=_short(x), y1=_short(ends[0]), x2=_short(x), y2=_short(ends[1]),
+                "line", x1=short(x), y1=short(ends[0]), x2=short(x), y2=short(ends[1]),
                 class_="rp-line",
             )
         )  # fmt: skip
@@ -144,8 +142,8 @@ def _letter(place: tuple[float, float], number: int) -> list[str]:
     colour = f"rp-cell rp-g{number % COLOURS}"
     letter = LETTERS[number % len(LETTERS)]
     return [
-        element("circle", cx=_short(x), cy=_short(y), r=7, class_=colour),
-        element("text", letter, x=_short(x), y=_short(y + 3.5), class_="rp-place"),
+        element("circle", cx=short(x), cy=short(y), r=7, class_=colour),
+        element("text", letter, x=short(x), y=short(y + 3.5), class_="rp-place"),
     ]
 
 
@@ -157,7 +155,3 @@ def _sparse(found: Sequence[tuple[float, str]], most: int) -> Sequence[tuple[flo
 
 def _said(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _short(number: float) -> str:
-    return f"{number:.1f}".removesuffix(".0")

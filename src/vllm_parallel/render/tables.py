@@ -16,7 +16,7 @@ from vllm_parallel.ledger import Budget, Pool, budgets_on, tightest
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, row, table
-from vllm_parallel.render.numbers import gib, size, times, to, whole
+from vllm_parallel.render.numbers import bare_gib, gib, size, times, to, whole
 from vllm_parallel.term import Span
 from vllm_parallel.verdict import MEMORY_RULES, StageRoom, Verdict
 
@@ -34,7 +34,7 @@ def side_by_side(deployments: Sequence[Deployment], *, caption: str) -> str:
     capacities = [Verdict.of(deployment).held for deployment in deployments]
     budgets = [tightest(deployment) for deployment in deployments]
     pools = [capacity.pool for capacity in capacities]
-    tokens = [_token_bytes(deployment) for deployment in deployments]
+    tokens = [KvCache.of(deployment).token_bytes for deployment in deployments]
     least, most = zip(*(_pool_ends(deployment) for deployment in deployments), strict=True)
     rows = [
         row("weights of a rank", [gib(b.ledger.terms[0].bytes) for b in budgets]),
@@ -135,13 +135,7 @@ def _with_range(span: Span) -> str:
     likely = gib(span.likely, 3)
     if span.least == span.most:
         return likely
-    return f"{likely} ({to(*(gib(end).removesuffix(' GiB') for end in (span.least, span.most)))})"
-
-
-def _token_bytes(deployment: Deployment) -> int:
-    """KV bytes of one token on a rank of the stage with most of them."""
-    cache = KvCache.of(deployment)
-    return max(cache.block_bytes(stage) for stage in cache.stages) // cache.block_size
+    return f"{likely} ({to(*(bare_gib(end, 2) for end in (span.least, span.most)))})"
 
 
 def runs(numbers: Sequence[int]) -> str:

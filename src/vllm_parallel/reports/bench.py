@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from vllm_parallel.compare.metric import LATENCIES
 from vllm_parallel.engine.bench_results import BenchResult, Latency, Sweep
 from vllm_parallel.errors import on_one_line
-from vllm_parallel.render.numbers import counted
+from vllm_parallel.render.numbers import UNKNOWN, counted
 from vllm_parallel.render.text import table
 from vllm_parallel.reports.progress import Progress
 
@@ -20,8 +21,6 @@ HEAD: Final = (
     "layout", "conc", "trial", "GPUs", "ok/fail", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99",
     "tok/s", "tok/s/GPU",
 )  # fmt: skip
-SHOWN: Final = ("ttft", "tpot", "itl")
-UNKNOWN: Final = "–"
 MARK: Final = "*"  # on rows that are not comparable
 LONGEST: Final = 40
 
@@ -120,7 +119,7 @@ def _row(row: BenchResult) -> dict[str, object]:
         "duration": outcome.duration,
         "output_throughput": outcome.output_throughput,
         "output_throughput_per_gpu": row.output_throughput_per_gpu,
-        **{f"{metric}_ms": _latency(outcome.latency(metric)) for metric in SHOWN},
+        **{f"{metric}_ms": _latency(outcome.latency(metric)) for metric in LATENCIES},
         "doubts": list(row.doubts),
     }
 

@@ -7,12 +7,12 @@ from typing import Final
 
 from vllm_parallel.compare import Cell, Findings, Level, Metric, Ratio, Standing
 from vllm_parallel.errors import on_one_line
-from vllm_parallel.render.numbers import bounds, counted, to, whole
+from vllm_parallel.render.compared import interval_text, verdict_word
+from vllm_parallel.render.numbers import UNKNOWN, counted, to, whole
 from vllm_parallel.render.record import figure
 from vllm_parallel.render.text import table
 from vllm_parallel.symptoms import SYMPTOM
 
-UNKNOWN: Final = "–"
 LONGEST: Final = 40
 BESIDE: Final = (Metric.TTFT_MS, Metric.TPOT_MS, Metric.ITL_MS)
 
@@ -60,7 +60,7 @@ def _table(found: Findings, level: Level) -> str:
                 *_ratio(standing),
                 *(_median(cell, latency) for latency in BESIDE),
                 UNKNOWN if number is None else whole(number),
-                _verdict(standing),
+                verdict_word(standing),
             )
         )
     return table([head, *rows], right=range(1, len(head) - 1))
@@ -75,16 +75,7 @@ def _ratio(standing: Standing | None) -> Sequence[str]:
     ratio = Ratio(value=1.0) if standing is None else standing.ratio
     if ratio is None:
         return UNKNOWN, UNKNOWN
-    ends = UNKNOWN
-    if ratio.low is not None and ratio.high is not None:
-        ends = bounds(ratio.low, ratio.high)
-    return f"{ratio.value:.2f}", ends
-
-
-def _verdict(standing: Standing | None) -> str:
-    if standing is None:
-        return "baseline"
-    return str(standing.verdict) if standing.comparable else "not comparable"
+    return f"{ratio.value:.2f}", interval_text(ratio) or UNKNOWN
 
 
 def _median(cell: Cell, metric: Metric) -> str:

@@ -13,9 +13,9 @@ from typing import Final
 from vllm_parallel.catalog import load_gpu, model_source
 from vllm_parallel.engine.inputs import CHUNK
 from vllm_parallel.engine.log import ServeLog, are_nodes, merged, read, read_file
-from vllm_parallel.engine.options import Option, options
+from vllm_parallel.engine.options import options
 from vllm_parallel.engine.topology import Topology
-from vllm_parallel.engine.values import value_of
+from vllm_parallel.engine.values import given_value
 from vllm_parallel.errors import ParseError, VllmParallelError
 from vllm_parallel.reports.beside import Beside
 from vllm_parallel.reports.launched import Launched, Meant, why_not
@@ -117,16 +117,10 @@ def _launch_args(values: Mapping[str, object]) -> dict[str, object]:
     """The options of a launch that the call gives, by vLLM's names."""
     known = options()
     return {
-        name: _value(known[name], value)
+        name: given_value(known[name], value)
         for name, value in values.items()
         if name in known and value is not None and name != "model"
     }
-
-
-def _value(option: Option, given: object) -> object:
-    if isinstance(given, list):
-        return [value_of(option, word) for word in given]
-    return value_of(option, given) if isinstance(given, str) else given
 
 
 def _links(topology: Topology, site: str) -> str:

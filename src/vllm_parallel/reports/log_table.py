@@ -7,13 +7,12 @@ from typing import Final
 
 from vllm_parallel.engine.log import Load, ServeLog
 from vllm_parallel.errors import on_one_line
-from vllm_parallel.render.numbers import counted, whole
+from vllm_parallel.render.numbers import UNKNOWN, counted, times, whole, whole_or_unknown
 from vllm_parallel.render.text import table
 from vllm_parallel.reports.beside import Beside, Pair, PoolRow, RankRow
 from vllm_parallel.reports.shown import Shown
 from vllm_parallel.symptoms import SYMPTOM
 
-UNKNOWN: Final = "–"
 LONGEST_NAME: Final = 40
 COLUMNS: Final = {  # of a rank, those that the log prints are shown
     "weights": "weights",
@@ -58,8 +57,8 @@ def _head(shown: Shown, log: ServeLog) -> str:
 def _pools(log: ServeLog) -> str:
     rows = [("engine", "KV tokens", "of a length", "fit at once", "device")]
     for pool in log.engines:
-        times = UNKNOWN if pool.max_concurrency is None else f"{pool.max_concurrency:,.2f}×"
-        cells = (whole(pool.kv_tokens), _count(pool.max_model_len), times, pool.device)
+        fits = UNKNOWN if pool.max_concurrency is None else times(pool.max_concurrency)
+        cells = (whole(pool.kv_tokens), whole_or_unknown(pool.max_model_len), fits, pool.device)
         rows.append((str(pool.engine), *cells))
     if len(log.engines) > 1:
         rows.append(("all", whole(log.kv_tokens_total or 0), "", "", ""))
@@ -164,7 +163,3 @@ def _pair(pair: Pair) -> str:
 
 def _figure(figure: float | None) -> str:
     return UNKNOWN if figure is None else f"{figure:,.2f}"
-
-
-def _count(number: int | None) -> str:
-    return UNKNOWN if number is None else whole(number)

@@ -13,7 +13,7 @@ from typing import Final
 from vllm_parallel.engine.metrics import EngineChange, MetricsChange, Snapshot
 from vllm_parallel.engine.metrics.snapshot import INFO_LABELS
 from vllm_parallel.errors import on_one_line
-from vllm_parallel.render.numbers import ranks, whole
+from vllm_parallel.render.numbers import UNKNOWN, ranks, whole_or_unknown
 from vllm_parallel.render.text import table
 from vllm_parallel.reports.progress import Progress
 from vllm_parallel.symptoms import SYMPTOM
@@ -22,7 +22,6 @@ HEAD: Final = (
     "engine", "preemptions", "output tokens", "prompt tokens", "KV use", "running", "waiting",
     "KV tokens", "blocks", "block size",
 )  # fmt: skip
-UNKNOWN: Final = "–"
 # What an engine has to do more than the idlest, and by how much at least, to stand out.
 FACTOR: Final = 1.5
 TOKENS_APART: Final = 1000
@@ -148,7 +147,7 @@ def _cells(one: EngineChange) -> tuple[str, ...]:
     usage = UNKNOWN if after.kv_cache_usage is None else f"{after.kv_cache_usage:.1%}"
     gains = (one.preemptions, one.generation_tokens, one.prompt_tokens)
     stands = (after.running, after.waiting, *(getattr(after, name) for name in INFO_LABELS))
-    return str(one.engine), *map(_count, gains), usage, *map(_count, stands)
+    return str(one.engine), *map(whole_or_unknown, gains), usage, *map(whole_or_unknown, stands)
 
 
 def _total(engines: Sequence[EngineChange]) -> tuple[str, ...]:
@@ -162,9 +161,5 @@ def _total(engines: Sequence[EngineChange]) -> tuple[str, ...]:
         [one.after.kv_cache_size_tokens for one in engines],
     ]
     sums = [None if None in column else sum(map(int, filter(None, column))) for column in columns]
-    cells = [_count(number) for number in sums]
+    cells = [whole_or_unknown(number) for number in sums]
     return "all", *cells[:3], "", *cells[3:], "", ""
-
-
-def _count(number: int | None) -> str:
-    return UNKNOWN if number is None else whole(number)

@@ -10,11 +10,11 @@ from typing import Final, Self
 
 from vllm_parallel.engine.inputs import Watch
 from vllm_parallel.errors import on_one_line
+from vllm_parallel.units import MIB
 
 SILENT: Final = 1.0  # seconds; what is done sooner needs no progress
 OFTEN: Final = 0.2  # seconds between lines
 LONGEST: Final = 40  # letters of a name, so that the line fits
-MIB: Final = 2**20
 CLEAR: Final = "\r\x1b[K"
 
 

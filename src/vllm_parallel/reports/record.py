@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vllm_parallel.compare import Cell, Measured, Metric, Record, Spread, records
+from vllm_parallel.compare.metric import LATENCIES
 from vllm_parallel.errors import ParseError, on_one_line
 from vllm_parallel.render.record import NOT_MEASURED, record_rows
 from vllm_parallel.render.text import table
 from vllm_parallel.reports.progress import Progress
 
 Json = dict[str, object]
-LATENCIES = ("ttft", "tpot", "itl")
 STATISTICS = ("p50", "p99")
 
 

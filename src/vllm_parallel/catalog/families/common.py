@@ -16,6 +16,7 @@ MAX_LAYERS: Final = 10_000
 FULL: Final = "full_attention"
 LEGACY: Final = {"attention": FULL}  # transformers, remap_legacy_layer_types
 SLIDING: Final = "sliding_attention"
+AFTER: Final = ("post_attention_layernorm", "post_feedforward_layernorm")  # norms after each part
 EXPERT_KEYS: Final = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
 
 

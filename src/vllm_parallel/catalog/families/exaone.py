@@ -6,6 +6,7 @@ from typing import Final
 
 from vllm_parallel.block import Block, DenseMlp, Experts, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
+    AFTER,
     FULL,
     HeadDefaults,
     every_nth_full,
@@ -32,7 +33,6 @@ EXAONE_MOE: Final[JsonObject] = {
     **EXAONE_4, "moe_intermediate_size": 1024, "num_experts": 64, "num_experts_per_tok": 8,
     "num_shared_experts": 1, "first_k_dense_replace": 1,
 }  # fmt: skip
-AFTER: Final = ("post_attention_layernorm", "post_feedforward_layernorm")
 
 
 def read_exaone4(keys: Keys) -> ModelConfig:

@@ -7,6 +7,7 @@ from typing import Final
 from vllm_parallel.block import Block, NormSpan
 from vllm_parallel.catalog.families.backend import built, dense, frequencies, heads
 from vllm_parallel.catalog.families.common import (
+    AFTER,
     FULL,
     SLIDING,
     every_nth_full,
@@ -83,7 +84,6 @@ NEOX_NAMES: Final = (
     ("mlp.up_proj", "mlp.dense_h_to_4h"),
     ("mlp.down_proj", "mlp.dense_4h_to_h"),
 )
-AFTER: Final = ("post_attention_layernorm", "post_feedforward_layernorm")
 BIASED_NORM: Final = Ends(norm_bias=True)
 
 

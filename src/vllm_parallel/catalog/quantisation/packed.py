@@ -15,12 +15,11 @@ from vllm_parallel.catalog.quantisation.method import (
     agreed,
     skipped,
 )
-from vllm_parallel.dtype import Dtype
+from vllm_parallel.dtype import HALVES
 from vllm_parallel.errors import CatalogError
 from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.scheme import Quantisation, Scheme
 
-HALVES = (Dtype.FLOAT16, Dtype.BFLOAT16)
 Override = Mapping[str, object]
 
 

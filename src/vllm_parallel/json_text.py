@@ -90,9 +90,7 @@ def read_object(text: str | bytes, *, constant: Word | None = None) -> Mapping[s
     except NotJsonError as error:
         raise NoObjectError(f"is not JSON ({error})") from None
     if not isinstance(value, dict):
-        # In JSON's words rather than in Python's: null, true, Infinity.
-        simple = value is None or isinstance(value, bool | float)
-        raise NoObjectError(f"is {json.dumps(value) if simple else shortened(value)}")
+        raise NoObjectError(f"is {shortened(value)}")
     return value
 
 

@@ -81,6 +81,7 @@ def memory_bars(bars: Sequence[MemoryBar], ident: str, title: str) -> str:
 
     The line below a bar spans where its overhead may end.
 
+    >>> from vllm_parallel.units import GIB
     >>> span = Span(least=GIB, likely=2 * GIB, most=3 * GIB)
     >>> bar = MemoryBar(label="tp2", weights=20 * GIB, overhead=span, budget=72 * GIB,
     ...     total=80 * GIB)

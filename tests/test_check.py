@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.guide_text import LAUNCHES, LOAD, section
 from vllm_parallel.answers import answer
 from vllm_parallel.catalog import catalog_name, hub_names, load_model, model_names, model_source
 from vllm_parallel.cli import main
@@ -15,7 +16,6 @@ from vllm_parallel.errors import CatalogError
 from vllm_parallel.term import RELEASE
 
 Streams = pytest.CaptureFixture[str]
-GUIDE: Final = Path(__file__).parent / "fixtures" / "commands" / "guide.sh"
 LLAMA: Final = "meta-llama/Llama-3.1-70B-Instruct"
 
 
@@ -74,19 +74,21 @@ def test_machine_of_the_call(capsys: Streams) -> None:
     assert row["capacity"]["tokens"] > 0
 
 
-def test_guide(capsys: Streams) -> None:
+def test_guide(capsys: Streams, tmp_path: Path) -> None:
     """In the order of the file; a benchmark has no verdict, `...` cannot be judged."""
-    assert main(["check", "--json", str(GUIDE)]) == 1
+    launches = (section(LAUNCHES, name) for name in ("shared", "tp8", "tp4pp2", "tp4dp2"))
+    left_out = 'CUDA_VISIBLE_DEVICES=4 vllm serve "$MODEL" --tensor-parallel-size 4 ...\n'
+    script = tmp_path / "guide.sh"
+    script.write_text(f"{''.join(launches)}{left_out}{section(LOAD, 'manual')}", encoding="utf-8")
+    assert main(["check", "--json", str(script)]) == 1
     answers = rows(capsys)
-    assert [row["id"]["line"] for row in answers[:6]] == [3, 17, 22, 28, 35, 36]
-    assert {row["id"]["file"] for row in answers} == {str(GUIDE)}
+    assert {row["id"]["file"] for row in answers} == {str(script)}
+    lines = [row["id"]["line"] for row in answers]
+    assert lines == sorted(lines)
     verdicts = [row.get("verdict", row.get("error")) for row in answers]
     accepted = {"accepted": True, "stage": None, "message": None}
     refused = "the command holds ..., which is defined nowhere; write the options out"
-    assert verdicts == [
-        None, accepted, accepted, accepted, refused, refused, *[None] * 4, accepted, accepted,
-        *[None] * 3,
-    ]  # fmt: skip
+    assert verdicts == [accepted, accepted, accepted, refused, *[None] * 12]
 
 
 @pytest.mark.parametrize(

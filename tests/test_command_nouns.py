@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.guide_text import LOAD, section
+from tests.test_commands import reading
 from vllm_parallel.engine.arguments import Arguments
 from vllm_parallel.engine.bench_command import BenchCommand, Endpoint, Kept, RandomLoad
 from vllm_parallel.engine.commands import find
@@ -19,13 +20,7 @@ from vllm_parallel.layout import Layout
 from vllm_parallel.render.shell import shell
 from vllm_parallel.settings import ExpertSettings, Settings
 
-GUIDE: Final = Path(__file__).parent / "fixtures" / "commands" / "guide.sh"
 DEFAULT: Final = Arguments(layout=Layout(), settings=Settings())
-
-
-def reading(text: str) -> Reading:
-    (command,) = find(text)
-    return Reading.of(command)
 
 
 def test_every_option_prints_and_reads_back() -> None:
@@ -96,20 +91,21 @@ def test_bench_command_of_the_guide() -> None:
         kept=Kept(
             percentile_metrics="ttft,tpot,itl",
             metric_percentiles="50,99",
-            metadata=(Unknown(text="layout=$LABEL"), "gpus=8"),
+            metadata=(
+                Unknown(text="layout=$LAYOUT"),
+                "gpus=8",
+                Unknown(text="start=$START"),
+                Unknown(text="trial=$TRIAL"),
+            ),
             save_result=True,
-            result_dir="results",
-            result_filename=Unknown(text="${LABEL}-c${C}.json"),
+            result_dir=Unknown(text="$RUN"),
+            result_filename=Unknown(text="$FILE.json"),
         ),
     )
-    loop = f"MODEL=/models/Llama-3.1-70B-Instruct; LABEL=tp8; C=64; N=512\n{shell(command)}"
-    ours = Reading.of(find(loop)[0]).values
-    theirs = [
-        read
-        for read in map(Reading.of, find(GUIDE.read_text(encoding="utf-8")))
-        if read.command.line == 45
-    ]
-    assert ours == theirs[2].values
+    shown = section(LOAD, "manual")
+    before = shown[: shown.index("curl")]
+    once = f"{before}TRIAL=1; C=64; N=512; FILE=tp8-c64-r1\n{shell(command)}"
+    assert reading(once).values == Reading.of(find(shown)[2]).values
 
 
 @pytest.mark.parametrize(

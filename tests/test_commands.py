@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from tests.guide_text import LAUNCHES, LOAD, LONG_CONTEXT, section
 from vllm_parallel.engine.commands import Command, find
 from vllm_parallel.engine.options import options
 from vllm_parallel.engine.reading import Reading
@@ -16,7 +18,7 @@ from vllm_parallel.engine.shell import Word
 from vllm_parallel.engine.values import Unknown, is_known
 
 FIXTURES: Final = Path(__file__).parent / "fixtures"
-GUIDE: Final = (FIXTURES / "commands" / "guide.sh").read_text(encoding="utf-8")
+VLLM: Final = r" *(?:[A-Z_]+=\S+ )?vllm (?:serve|bench) "
 RECORDED: Final = (FIXTURES / "command_lines.jsonl").read_text(encoding="utf-8").splitlines()
 
 
@@ -164,21 +166,37 @@ def test_recorded_command_lines() -> None:
     assert found == []
 
 
-def test_guide() -> None:
+# A section of the guide with its variables, and how often each of its commands is run.
+SHOWN: Final = (
+    (LAUNCHES, ("shared", "tp8", "tp4pp2", "tp4dp2", "instances"), (1, 1, 1, 1, 1)),
+    (LOAD, ("manual",), (12,)),
+    (LONG_CONTEXT, ("shared", "copied", "dealt", "bench"), (1, 1, 12)),
+)
+
+
+@pytest.mark.parametrize(
+    "path, sections, runs", SHOWN, ids=lambda value: getattr(value, "stem", "")
+)
+def test_guide(path: Path, sections: tuple[str, ...], runs: tuple[int, ...]) -> None:
     """Every command of the guide is found where it stands, and vLLM takes all of them."""
-    found = find(GUIDE)
+    text = "".join(section(path, name) for name in sections)
+    starts = [n for n, line in enumerate(text.splitlines(), 1) if re.match(VLLM, line)]
+    found = find(text)
     assert [command.line for command in found] == [
-        3, 17, 22, 28, 35, 36, 45, 45, 45, 45, 76, 77, 79, 79, 79
-    ]  # fmt: skip
+        line for line, times in zip(starts, runs, strict=True) for _ in range(times)
+    ]
     readings = [Reading.of(command) for command in found]
     assert [fault for read in readings for fault in read.faults] == []
     assert all(is_known(read.values) for read in readings)
-    second = readings[2]
-    assert second.model is not None
-    assert second.model.text == "/models/Llama-3.1-70B-Instruct"
-    assert second.values["pipeline_parallel_size"] == 2
-    assert second.values["max_model_len"] == 8192
-    loads = [read.values for read in readings if read.command.name == "bench serve"]
-    assert [load["num_prompts"] for load in loads] == [64, 128, 512, 1024, 32, 128, 256]
-    assert loads[3]["result_filename"] == "tp8-c128.json"
-    assert loads[0]["metadata"] == ["layout=tp8", "gpus=8"]
+
+
+def test_values_of_the_guide() -> None:
+    launch = reading(section(LAUNCHES, "shared") + section(LAUNCHES, "tp4pp2"))
+    assert launch.model is not None
+    assert launch.model.text == "/models/Llama-3.1-70B-Instruct"
+    assert launch.values["pipeline_parallel_size"] == 2
+    assert launch.values["max_model_len"] == 8192
+    loads = [Reading.of(command).values for command in find(section(LOAD, "manual"))]
+    assert [load["num_prompts"] for load in loads] == [64, 128, 512, 1024] * 3
+    assert loads[3]["result_filename"] == "tp8-c128-r1.json"
+    assert loads[4]["metadata"] == ["layout=tp8", "gpus=8", "start=1", "trial=2"]

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from tests.guide_text import LAUNCHES, LOAD, LONG_CONTEXT, section
 from vllm_parallel.engine.commands import find, of_words
 from vllm_parallel.errors import ParseError
 
@@ -115,11 +116,12 @@ def test_call_in_words_or_in_one() -> None:
     assert of_words(["ls"]) == ()
 
 
-GUIDE: Final = Path(__file__).parent / "fixtures" / "commands" / "guide.sh"
 BASH: Final = shutil.which("bash")
 # Texts that leave nothing open, so that a shell can be asked.
 WHOLE: Final = (
-    GUIDE.read_text(encoding="utf-8"),
+    "".join(section(LAUNCHES, name) for name in ("shared", "tp8", "tp4pp2", "tp4dp2", "instances")),
+    section(LOAD, "manual"),
+    LONG_CONTEXT.read_text(encoding="utf-8"),
     "vllm serve 'a b' \"c d\" e\\ f 'it'\\''s' \"\" $'a\\'b' \"\\$x \\\"y\\\" \\z\"",
     'A=\'-tp  8 \'; B="x${A}y"; vllm serve m $A "$A" a$A $B "$B"',
     'A=(1 \'2 3\' "4"); A+=(5); vllm serve ${A[@]} "${A[@]}" "a${A[@]}b" $A "${A[*]}" ${A[0]}',
@@ -138,7 +140,8 @@ WHOLE: Final = (
 @pytest.mark.parametrize("text", WHOLE, ids=range(len(WHOLE)))
 def test_bash_passes_the_same_words(text: str, tmp_path: Path) -> None:
     """The oracle: a shell that runs the text, with a `vllm` that only writes down its words."""
-    (tmp_path / "results" / "qwen").mkdir(parents=True)
+    for run in ("h100-llama70b", "h200-qwen235b"):
+        (tmp_path / "results" / run).mkdir(parents=True)
     log = tmp_path / "log"
     stub = f'vllm() {{ printf "%s\\0" "$@" END >> {log}; }}\n'
     run = [str(BASH), "-c", f"{stub}{text}"]

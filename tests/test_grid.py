@@ -209,10 +209,10 @@ def test_a_cell_is_what_the_planner_answers_to_the_same_question(name: str) -> N
 )
 def test_a_way_out_offers_what_every_rule_passes(name: str, layout: Layout, wanted: str) -> None:
     subject = Subject(name=name)
-    deployment = on_gpus("h100-80gb", subject.model, layout, subject.settings)
+    deployment = on_gpus(subject, "h100-80gb", layout)
     refusal = check(deployment)
     assert refusal is not None
-    found = way_out(refusal.fix, deployment)
+    found = way_out(refusal.fix, subject, "h100-80gb", layout)
     assert found.startswith(wanted)
     assert not found.removeprefix(wanted).startswith(","), "a width more"
 

@@ -7,13 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from open_rules import ANY_CLUSTER, ANY_LAYOUT, Rules, first_broken, still_open
 from vllm_parallel.cluster import Gpu
-from vllm_parallel.constraints import Violation, check_after_memory, check_before_memory
+from vllm_parallel.constraints import Violation
+from vllm_parallel.constraints.load import LATE_RULES
+from vllm_parallel.constraints.table import early_rules
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.frozen import replace
+from vllm_parallel.layout import Layout
 from vllm_parallel.ledger import Budget, Capacity, Ledger, Pool, stage_shards
 from vllm_parallel.outcome import Found
 from vllm_parallel.verdict import Verdict, refusal_of_memory
+
+
+class Open(NamedTuple):
+    """Rules that are open before memory, and after it."""
+
+    early: Rules
+    late: Rules
+
+    def beside(self, deployment: Deployment) -> Open:
+        """Those that stay open once this much of a deployment is known."""
+        return Open(*(still_open(rules, deployment) for rules in self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,23 +42,25 @@ class Held:
     ledgers: tuple[Ledger, ...] = ()
 
     @classmethod
-    def of(cls, deployment: Deployment) -> Held:
-        """Of a deployment, whatever the memory of its GPU.
+    def of(cls, deployment: Deployment, rules: Open) -> Held:
+        """Of a deployment, whatever the memory of its GPU, by the rules that are open.
 
         Raises:
             VllmParallelError: it cannot be sized.
         """
-        before = check_before_memory(deployment)
+        before = first_broken(rules.early, deployment)
         if before is not None:
             return cls(before=before)
         ledgers = tuple(map(Ledger.of, stage_shards(deployment)))
-        return cls(before=None, after=check_after_memory(deployment), ledgers=ledgers)
+        return cls(before=None, after=first_broken(rules.late, deployment), ledgers=ledgers)
 
 
 @dataclass(slots=True)
 class Alike:
     """Verdicts, budgets and calls that are remembered, for one model and one set of settings."""
 
+    _rules: Open | None = None  # open whatever the layout is
+    _open: dict[Layout, Open] = field(default_factory=dict)
     _known: dict[Hashable, Held] = field(default_factory=dict)
     _calls: dict[Hashable, int] = field(default_factory=dict)
 
@@ -61,6 +80,11 @@ class Alike:
         capacity = None if refusal else Capacity(pool=pool, engines=deployment.layout.dp)
         return Verdict(refusal=refusal, capacity=capacity)
 
+    def check(self, deployment: Deployment) -> Violation | None:
+        """The same as `constraints.check`: what the rules say, memory aside."""
+        rules = self._open_beside(deployment)
+        return first_broken((*rules.early, *rules.late), deployment)
+
     def held(self, deployment: Deployment) -> Held:
         """What does not go by the GPU's memory.
 
@@ -70,7 +94,7 @@ class Alike:
         key = _likeness(deployment)
         held = self._known.get(key)
         if held is None:
-            held = Held.of(deployment)
+            held = Held.of(deployment, self._open_beside(deployment))
             if not _names(held.before, _gpu(deployment)):
                 self._known[key] = held
         return held
@@ -87,6 +111,17 @@ class Alike:
         if key not in self._calls:
             self._calls[key] = found.calls
         return self._calls[key]
+
+    def _open_beside(self, deployment: Deployment) -> Open:
+        """The rules that go by the machines, and what the others come to."""
+        layout = deployment.layout
+        if layout not in self._open:
+            some = replace(deployment, cluster=ANY_CLUSTER)
+            if self._rules is None:
+                rules = Open(early_rules(deployment), LATE_RULES)
+                self._rules = rules.beside(replace(some, layout=ANY_LAYOUT))
+            self._open[layout] = self._rules.beside(some)
+        return self._open[layout]
 
 
 def _likeness(deployment: Deployment) -> Hashable:

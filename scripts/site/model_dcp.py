@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from gridded import Subject, cluster_of
+from gridded import Subject
 from model_tables import REFERENCES
+from model_ways import on_gpus
 from model_widths import Asked, Said, Widths, alike, card
 from vllm_parallel.catalog import load_gpu
-from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.ledger import Capacity
 from vllm_parallel.outcome import Found
@@ -45,9 +45,7 @@ def _table(subject: Subject, gpu: str, founds: list[Found]) -> str:
             Cell(whole(one.capacity.tokens), Provenance.ASSUMED),
             computed(times(one.capacity.tokens / first.tokens)),
             Cell(whole(one.longest_request), Provenance.ASSUMED),
-            computed(f"{one.figures.tpot_seconds * 1e3:.1f} ms")
-            if one.figures
-            else Cell("no rates"),
+            _tpot(one),
         ]
         for one in founds
     ]
@@ -70,7 +68,7 @@ def _tpot(found: Found) -> Cell:
 
 
 def _asked(subject: Subject, gpu: str) -> Asked:
-    return Asked(model=subject.model, gpu=gpu, settings=subject.settings)
+    return Asked(subject=subject, gpu=gpu)
 
 
 def _beside(subject: Subject, gpu: str) -> Layout | None:
@@ -97,12 +95,7 @@ def _held(subject: Subject, beside: Layout, without: list[str]) -> tuple[str, li
 
 
 def _found(subject: Subject, gpu: str, layout: Layout) -> Found | None:
-    deployment = Deployment(
-        model=subject.model,
-        layout=layout,
-        settings=subject.settings,
-        cluster=cluster_of(gpu, layout.ranks),
-    )
+    deployment = on_gpus(subject, gpu, layout)
     capacity: Capacity | None = subject.judge(deployment).capacity
     if capacity is None:
         return None

@@ -54,7 +54,7 @@ def main(folder: Path, names: Iterable[str]) -> None:
 def sections(subject: Subject, answers: Answers) -> dict[str, object]:
     """The parts of a model's page by name, and as `row` what the index says of it."""
     on = OnGpus(subject=subject, answers=answers)
-    asked = Asked(model=subject.model, gpu=on.reference, settings=subject.settings)
+    asked = Asked(subject=subject, gpu=on.reference)
     return {
         "intro": intro(on),
         "fits": model_tables.fits(on),

@@ -8,7 +8,7 @@ from typing import Final
 
 from grid import COUNTS, PER_NODE
 from gridded import Answers, Outcomes, Subject
-from model_ways import on_gpus, way_out
+from model_ways import way_out
 from model_widths import Said, alike, card, labels_of
 from vllm_parallel.catalog import gpu_names, load_gpu
 from vllm_parallel.constraints.table import EARLY_RULES
@@ -253,9 +253,7 @@ def _rules(on: OnGpus, gpu: str) -> dict[str, tuple[Refused, int]]:
 
 
 def _refusal(on: OnGpus, gpu: str, row: Refused, count: int) -> str:
-    subject = on.subject
-    deployment = on_gpus(gpu, subject.model, row.example, subject.settings)
-    said = Said(row.rule, row.message, way_out(row.fix, deployment))
+    said = Said(row.rule, row.message, way_out(row.fix, on.subject, gpu, row.example))
     gpus = counted(row.example.ranks, "GPU")
     return card(said, f"{row.example} on {gpus}; {counted(count, 'layout')} in all")
 

@@ -9,13 +9,10 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from gridded import cluster_of
+from gridded import Subject, cluster_of
 from vllm_parallel.constraints.constraint import listed
-from vllm_parallel.constraints.table import check
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import Axis, Layout
-from vllm_parallel.model import ModelConfig
-from vllm_parallel.settings import Settings
 
 MOST: Final = 16
 FLAGS: Final = {
@@ -31,13 +28,17 @@ _OFFER: Final = re.compile(
 )
 
 
-def on_gpus(gpu: str, model: ModelConfig, layout: Layout, settings: Settings) -> Deployment:
+def on_gpus(subject: Subject, gpu: str, layout: Layout) -> Deployment:
     """A layout on just as many GPUs as it has ranks."""
-    cluster = cluster_of(gpu, layout.ranks)
-    return Deployment(model=model, layout=layout, settings=settings, cluster=cluster)
+    return Deployment(
+        model=subject.model,
+        layout=layout,
+        settings=subject.settings,
+        cluster=cluster_of(gpu, layout.ranks),
+    )
 
 
-def way_out(fix: str, deployment: Deployment) -> str:
+def way_out(fix: str, subject: Subject, gpu: str, layout: Layout) -> str:
     """The way out of a refusal; widths of an axis that it offers are those that pass every rule.
 
     Memory is left aside, and so is what is wider than `MOST`.
@@ -46,23 +47,16 @@ def way_out(fix: str, deployment: Deployment) -> str:
     axis = next((axis for axis, flag in FLAGS.items() if found and found["flag"] == flag), None)
     if found is None or axis is None:
         return PRODUCT.sub(ANY_PRODUCT, fix)
-    widths = passing(deployment, axis)
+    others = with_width(layout, axis, 1)
+    layouts = [with_width(layout, axis, width) for width in range(1, MOST + 1)]
+    passing = [one for one in layouts if subject.judge.check(on_gpus(subject, gpu, one)) is None]
     rest = found["rest"] or ""
-    if widths:
+    if passing:
+        widths = [getattr(one, axis.value) for one in passing]
         return f"use a {FLAGS[axis]} of {listed(widths)}{rest}"
-    others = replace(deployment.layout, **{axis.value: 1})  # type: ignore[arg-type]  # a width
     return f"change another width too: beside {others} no {FLAGS[axis]} up to {MOST} starts{rest}"
 
 
-def passing(deployment: Deployment, axis: Axis) -> list[int]:
-    """The widths of an axis that no rule refuses, all else as it is; memory is left aside."""
-    return [width for width in range(1, MOST + 1) if _passes(deployment, axis, width)]
-
-
-def _passes(deployment: Deployment, axis: Axis, width: int) -> bool:
-    layout = replace(deployment.layout, **{axis.value: width})  # type: ignore[arg-type]  # a width
-    gpu = deployment.cluster.gpu
-    if gpu is None:
-        raise ValueError("a way out is of a GPU")
-    one = on_gpus(gpu.name, deployment.model, layout, deployment.settings)
-    return check(one) is None
+def with_width(layout: Layout, axis: Axis, width: int) -> Layout:
+    """The layout with another width on one axis."""
+    return replace(layout, **{axis.value: width})  # type: ignore[arg-type]  # a width

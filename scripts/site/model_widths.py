@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import Final, NamedTuple
 
-from model_ways import MOST, on_gpus, way_out
+from gridded import Subject
+from model_ways import MOST, on_gpus, way_out, with_width
 from vllm_parallel.catalog import gpu_names, load_gpu
 from vllm_parallel.constraints import RULES
-from vllm_parallel.constraints.table import check
 from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.render.html import Cell, table
-from vllm_parallel.settings import Settings
 from vllm_parallel.verdict import MEMORY_RULES
 
 OURS: Final = "vLLM has no sentence for it; the words are ours."
@@ -34,9 +33,8 @@ NAMES: Final = {
 class Asked(NamedTuple):
     """What every width is held against."""
 
-    model: ModelConfig
+    subject: Subject
     gpu: str
-    settings: Settings
 
 
 class Said(NamedTuple):
@@ -62,15 +60,15 @@ class Widths:
         admitted: list[int] = []
         found: dict[str, tuple[str, Said, list[int]]] = {}
         for width in range(1, (beside.tp if axis is Axis.DCP else MOST) + 1):
-            layout = replace(beside, **{axis.value: width})  # type: ignore[arg-type]  # a width
-            deployment = on_gpus(asked.gpu, asked.model, layout, asked.settings)
-            refusal = check(deployment)
+            layout = with_width(beside, axis, width)
+            refusal = asked.subject.judge.check(on_gpus(asked.subject, asked.gpu, layout))
             if refusal is None:
                 admitted.append(width)
             elif refusal.name in found:
                 found[refusal.name][2].append(width)
             else:
-                said = Said(refusal.name, refusal.message, way_out(refusal.fix, deployment))
+                way = way_out(refusal.fix, asked.subject, asked.gpu, layout)
+                said = Said(refusal.name, refusal.message, way)
                 found[refusal.name] = (str(layout), said, [width])
         refused = tuple((text, one, tuple(widths)) for text, one, widths in found.values())
         return cls(axis=axis, beside=beside, admitted=tuple(admitted), refused=refused)
@@ -129,7 +127,7 @@ def widths(asked: Asked, sized: Sequence[str]) -> str:
         f"pass every rule.{missing} Computed."
     )
     text = table(("way to split", "admitted", "refused, by"), cells, caption=caption)
-    return text + "".join(cards.values()) + _experts(asked.model)
+    return text + "".join(cards.values()) + _experts(asked.subject.model)
 
 
 def alike(gpus: Iterable[str]) -> list[list[str]]:

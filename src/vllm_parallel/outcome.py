@@ -128,12 +128,11 @@ def ranked(
 
 def _counted(refused: Iterable[Refused]) -> tuple[Refused, ...]:
     """One row a rule with its count and its simplest example, the most frequent first."""
-    rows: dict[str, Refused] = {}
+    rows: dict[str, list[Refused]] = {}
     for one in refused:
-        known = rows.get(one.rule)
-        simplest = one if known is None or _axes(one) < _axes(known) else known
-        rows[one.rule] = replace(simplest, count=1 if known is None else known.count + 1)
-    return tuple(sorted(rows.values(), key=lambda row: -row.count))
+        rows.setdefault(one.rule, []).append(one)
+    counted = (replace(min(alike, key=_axes), count=len(alike)) for alike in rows.values())
+    return tuple(sorted(counted, key=lambda row: -row.count))
 
 
 def _axes(refused: Refused) -> int:

@@ -42,11 +42,21 @@ def dtypes(d: Deployment) -> str:
     return f"[{', '.join(f'torch.{dtype}' for dtype in taken)}]"
 
 
+class _Latest:
+    """The deployment that was looked at last: every rule about shapes asks of it in turn."""
+
+    deployment: Deployment | None = None
+    found: Misfit | None = None
+
+
 def misfit(d: Deployment) -> Misfit | None:
     """The first layer whose shape on a rank its method does not take."""
-    from vllm_parallel.constraints.shapes import first_misfit  # noqa: PLC0415  # few models need it
+    if _Latest.deployment is not d:
+        from vllm_parallel.constraints.shapes import first_misfit  # noqa: PLC0415  # few need it
 
-    return first_misfit(d)
+        _Latest.found = first_misfit(d)
+        _Latest.deployment = d
+    return _Latest.found
 
 
 def misfits(name: str) -> Callable[[Deployment], bool]:

@@ -24,7 +24,7 @@ from grid import COUNTS
 from gridded import Answers, Subject, answers_of, cluster_of, grid_of
 from model_store import Store, shares
 from model_tables import OnGpus
-from model_ways import on_gpus, way_out
+from model_ways import placed, way_out
 from vllm_parallel import Deployment, Layout, Shard, Verdict, gpu_names, load_model, model_names
 from vllm_parallel.catalog import load_gpu
 from vllm_parallel.catalog.rates import rated_gpus
@@ -81,6 +81,21 @@ def test_a_remembered_verdict_is_the_verdict() -> None:
             assert budget.available_kv_bytes == tightest(deployment).available_kv_bytes
     assert None in met
     assert len(met) >= 3  # accepted, and refused at several stages
+
+
+@pytest.mark.parametrize("name", ["deepseek-v3.2", "gpt-oss-20b", "qwen2.5-32b-gptq-int4"])
+def test_rules_that_are_asked_once_say_the_same_on_every_gpu(name: str) -> None:
+    """Odd widths too, and each GPU after another has been asked about."""
+    subject, met = Subject(name=name), set()
+    widths = [Layout(tp=width) for width in range(1, 17)] + [Layout(pp=61), Layout(tp=8, dcp=3)]
+    for layout in [*widths, Layout(tp=2, pcp=4), Layout(tp=16, dcp=2), Layout(dp=7)]:
+        for gpu in gpu_names():
+            deployment = placed(subject, gpu, layout)
+            wanted = check(deployment)
+            assert subject.judge.check(deployment) == wanted, (str(layout), gpu)
+            met.add(wanted and wanted.name)
+    assert None in met
+    assert len(met) > 3  # accepted, and refused by several rules
 
 
 def test_a_grid_names_what_it_holds() -> None:
@@ -209,7 +224,7 @@ def test_a_cell_is_what_the_planner_answers_to_the_same_question(name: str) -> N
 )
 def test_a_way_out_offers_what_every_rule_passes(name: str, layout: Layout, wanted: str) -> None:
     subject = Subject(name=name)
-    deployment = on_gpus(subject, "h100-80gb", layout)
+    deployment = placed(subject, "h100-80gb", layout)
     refusal = check(deployment)
     assert refusal is not None
     found = way_out(refusal.fix, subject, "h100-80gb", layout)

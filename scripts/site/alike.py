@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from open_rules import ANY_CLUSTER, ANY_LAYOUT, Rules, first_broken, still_open
+from open_rules import Open, UnknownPartError, any_cluster, any_layout
 from vllm_parallel.cluster import Gpu
 from vllm_parallel.constraints import Violation
 from vllm_parallel.constraints.load import LATE_RULES
@@ -22,15 +22,15 @@ from vllm_parallel.outcome import Found
 from vllm_parallel.verdict import Verdict, refusal_of_memory
 
 
-class Open(NamedTuple):
-    """Rules that are open before memory, and after it."""
+class Rules(NamedTuple):
+    """The rules that are open before memory, and after it."""
 
-    early: Rules
-    late: Rules
+    early: Open
+    late: Open
 
-    def beside(self, deployment: Deployment) -> Open:
+    def beside(self, some: Deployment) -> Rules:
         """Those that stay open once this much of a deployment is known."""
-        return Open(*(still_open(rules, deployment) for rules in self))
+        return Rules(self.early.beside(some), self.late.beside(some))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,27 +42,27 @@ class Held:
     ledgers: tuple[Ledger, ...] = ()
 
     @classmethod
-    def of(cls, deployment: Deployment, rules: Open) -> Held:
+    def of(cls, deployment: Deployment, rules: Rules) -> Held:
         """Of a deployment, whatever the memory of its GPU, by the rules that are open.
 
         Raises:
             VllmParallelError: it cannot be sized.
         """
-        before = first_broken(rules.early, deployment)
+        before = rules.early.first(deployment)
         if before is not None:
             return cls(before=before)
         ledgers = tuple(map(Ledger.of, stage_shards(deployment)))
-        return cls(before=None, after=first_broken(rules.late, deployment), ledgers=ledgers)
+        return cls(before=None, after=rules.late.first(deployment), ledgers=ledgers)
 
 
 @dataclass(slots=True)
 class Alike:
     """Verdicts, budgets and calls that are remembered, for one model and one set of settings."""
 
-    _rules: Open | None = None  # open whatever the layout is
-    _open: dict[Layout, Open] = field(default_factory=dict)
+    _rules: Rules | None = None  # open whatever the layout is
+    _open: dict[Layout, Rules] = field(default_factory=dict)
     _known: dict[Hashable, Held] = field(default_factory=dict)
-    _calls: dict[Hashable, int] = field(default_factory=dict)
+    _calls: dict[Layout, int] = field(default_factory=dict)
 
     def __call__(self, deployment: Deployment) -> Verdict:
         """The same as `Verdict.of`.
@@ -83,7 +83,7 @@ class Alike:
     def check(self, deployment: Deployment) -> Violation | None:
         """The same as `constraints.check`: what the rules say, memory aside."""
         rules = self._open_beside(deployment)
-        return first_broken((*rules.early, *rules.late), deployment)
+        return rules.early.first(deployment) or rules.late.first(deployment)
 
     def held(self, deployment: Deployment) -> Held:
         """What does not go by the GPU's memory.
@@ -107,19 +107,22 @@ class Alike:
 
     def calls(self, found: Found) -> int:
         """The same as `Found.calls`."""
-        key = _likeness(found.deployment)
-        if key not in self._calls:
-            self._calls[key] = found.calls
-        return self._calls[key]
+        if found.layout not in self._calls:
+            some = replace(found.deployment, cluster=any_cluster())
+            try:
+                self._calls[found.layout] = replace(found, deployment=some).calls
+            except UnknownPartError:
+                return found.calls
+        return self._calls[found.layout]
 
-    def _open_beside(self, deployment: Deployment) -> Open:
+    def _open_beside(self, deployment: Deployment) -> Rules:
         """The rules that go by the machines, and what the others come to."""
         layout = deployment.layout
         if layout not in self._open:
-            some = replace(deployment, cluster=ANY_CLUSTER)
+            some = replace(deployment, cluster=any_cluster())
             if self._rules is None:
-                rules = Open(early_rules(deployment), LATE_RULES)
-                self._rules = rules.beside(replace(some, layout=ANY_LAYOUT))
+                rules = Rules(Open(early_rules(deployment)), Open(LATE_RULES))
+                self._rules = rules.beside(replace(some, layout=any_layout()))
             self._open[layout] = self._rules.beside(some)
         return self._open[layout]
 

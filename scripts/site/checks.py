@@ -31,7 +31,7 @@ from html_checks import (
     script_problems,
     style_problems,
 )
-from html_form import form_problems
+from html_form import Form
 from html_tree import Element, parse
 from links import Site, references
 from source_checks import problems, without_reasons
@@ -115,11 +115,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> None:
     """Check how tags match, and tell MkDocs of the anchors in generated HTML: pages link there."""
-    found = [f"{page.file.src_uri}: {text}" for text in form_problems(html)]
+    form = Form.of(html)
+    found = [f"{page.file.src_uri}: {text}" for text in form.problems]
     if "<h1" not in html:  # the theme would make one up
         found.append(f"{page.file.src_uri}: a page has one title, and here are 0")
     _refuse(found)
-    page.present_anchor_ids = {*(page.present_anchor_ids or ()), *identifiers(parse(html))}
+    page.present_anchor_ids = {*(page.present_anchor_ids or ()), *form.identifiers}
 
 
 def on_env(env: object, config: MkDocsConfig, files: Files) -> None:

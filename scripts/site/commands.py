@@ -33,7 +33,7 @@ class _Build:
 
     root: Path = Path()
     judge: Judge | None = None
-    found: list[str] = field(default_factory=list)  # in built pages, told at the end
+    shown: dict[str, Path] = field(default_factory=dict)  # pages with commands, where they are
 
     def judged_by(self) -> Judge:
         """What judges, made anew for every build."""
@@ -49,7 +49,7 @@ _BUILD = _Build()
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Start afresh."""
     _BUILD.root, _BUILD.judge = Path(config.config_file_path).parent, None
-    _BUILD.found.clear()
+    _BUILD.shown.clear()
     return config
 
 
@@ -75,15 +75,21 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> None:
-    """Check the page as built: what examples print, docstrings, code in sentences."""
+    """Remember the pages that show commands."""
     if PROGRAM in output:
-        _BUILD.found += _BUILD.judged_by().html(output, page.file.src_uri)
+        _BUILD.shown[page.file.src_uri] = Path(page.file.abs_dest_path)
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Check that each refused layout of a snippet is marked where it is shown."""
+    """Check the pages as built: what examples print, docstrings, code in sentences.
+
+    Each refused layout of a snippet has to be marked where it is shown.
+    """
+    found: list[str] = []
+    for page, path in _BUILD.shown.items():
+        found += _BUILD.judged_by().html(path.read_text("utf-8"), page)
     if _BUILD.judge is not None:
-        _refuse([*_BUILD.found, *_BUILD.judge.left()])
+        _refuse([*found, *_BUILD.judge.left()])
 
 
 def _refuse(found: Iterable[str]) -> None:

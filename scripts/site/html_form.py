@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from html.parser import HTMLParser
+from typing import NamedTuple
 
 from html_tree import VOID
 
@@ -18,27 +18,35 @@ _ENDS_PARAGRAPHS = frozenset(
 )
 
 
-def form_problems(html: str) -> Iterator[str]:
-    """Every tag that does not match, with its line.
+class Form(NamedTuple):
+    """Every tag that does not match, with its line, and the names that anchors can mean."""
 
-    >>> list(form_problems("<div><b>bold</div>"))
-    ['<b> in line 1 is not closed before </div>']
-    >>> list(form_problems("<p>one<p>two</em>"))
-    ['</em> in line 1 closes nothing']
-    >>> list(form_problems("<p><div>one</div></p>"))
-    ['</p> in line 1 closes nothing']
-    """
-    reader = _Reader()
-    reader.feed(html)
-    reader.close()
-    yield from reader.found
-    yield from (f"<{tag}> in line {line} is never closed" for tag, line in reader.left())
+    problems: list[str]
+    identifiers: list[str]
+
+    @classmethod
+    def of(cls, html: str) -> Form:
+        """The form of a page's content.
+
+        >>> Form.of('<div id="a"><b>bold</div>')
+        Form(problems=['<b> in line 1 is not closed before </div>'], identifiers=['a'])
+        >>> Form.of("<p>one<p>two</em>").problems
+        ['</em> in line 1 closes nothing']
+        >>> Form.of("<p><div>one</div></p>").problems
+        ['</p> in line 1 closes nothing']
+        """
+        reader = _Reader()
+        reader.feed(html)
+        reader.close()
+        left = (f"<{tag}> in line {line} is never closed" for tag, line in reader.left())
+        return cls([*reader.found, *left], reader.identifiers)
 
 
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
+        self.identifiers: list[str] = []
         self._open: list[tuple[str, int]] = []
 
     def left(self) -> list[tuple[str, int]]:
@@ -46,6 +54,7 @@ class _Reader(HTMLParser):
         return [one for one in self._open if one[0] not in _CLOSED_BY_OTHERS]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._name(attrs)
         if tag in _ENDS_PARAGRAPHS and self._open and self._open[-1][0] == "p":
             self._open.pop()
         if tag not in VOID:
@@ -53,6 +62,10 @@ class _Reader(HTMLParser):
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """In SVG it stands for itself; in HTML it is one that cannot hold anything."""
+        self._name(attrs)
+
+    def _name(self, attrs: list[tuple[str, str | None]]) -> None:
+        self.identifiers += [value or "" for name, value in attrs if name == "id"]
 
     def handle_endtag(self, tag: str) -> None:
         line = self.getpos()[0]

@@ -6,7 +6,7 @@ from typing import Final
 
 from gridded import Subject
 from model_tables import REFERENCES
-from model_ways import on_gpus
+from model_ways import placed
 from model_widths import Asked, Said, Widths, alike, card
 from vllm_parallel.catalog import load_gpu
 from vllm_parallel.layout import Axis, Layout
@@ -95,7 +95,7 @@ def _held(subject: Subject, beside: Layout, without: list[str]) -> tuple[str, li
 
 
 def _found(subject: Subject, gpu: str, layout: Layout) -> Found | None:
-    deployment = on_gpus(subject, gpu, layout)
+    deployment = placed(subject, gpu, layout)
     capacity: Capacity | None = subject.judge(deployment).capacity
     if capacity is None:
         return None

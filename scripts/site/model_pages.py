@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FOLDER = "models/"
 INDEX = f"{FOLDER}index.md"
+PLANNER = "planner.md"  # shows the whole catalog too
 DRAWER = ' for="__toc"'
 TEMPLATE = Path(__file__).with_name("model_page.md")
 FIRST = 50  # before the hooks that look at a page's content
@@ -49,26 +50,29 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page for each model; they and their index come last, when they are written."""
-    index = files.get_file_from_path(INDEX)
-    if _Build.store is None or index is None:
+    """Add a page for each model; those that wait for what is written come last."""
+    if _Build.store is None:
         return files
-    files.remove(index)
+    shared = [file for name in (PLANNER, INDEX) if (file := files.get_file_from_path(name))]
+    for file in shared:
+        files.remove(file)
     text = TEMPLATE.read_text("utf-8")
     titles = importlib.import_module("model_store").titles()
     for name, title in titles.items():
         content = text.replace("NAME", title)
         files.append(File.generated(config, f"{FOLDER}{name}.md", content=content))
-    files.append(index)
+    for file in shared:
+        files.append(file)
     return files
 
 
 @event_priority(FIRST)
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Fill in the sections."""
-    if _Build.store is None or not page.file.src_uri.startswith(FOLDER):
+    name = page.file.src_uri
+    if _Build.store is None or not name.startswith((FOLDER, PLANNER)):
         return html
-    shown = dict(_shared() if page.file.src_uri == INDEX else _sections(page))
+    shown = dict(_shared() if name in (PLANNER, INDEX) else _sections(page))
     return _SECTION.sub(lambda match: str(shown[match["name"]]), html)
 
 
@@ -103,10 +107,11 @@ def _sections(page: Page) -> Iterator[tuple[str, object]]:
 
 
 def _shared() -> Iterator[tuple[str, object]]:
-    """What the index shows, of every model."""
+    """What the index and the planner's page show, of every model."""
     names = importlib.import_module("model_store").all_names()
     rows = [_store().sheet(name)["row"] for name in names]
     yield "models", importlib.import_module("model_index").table(rows)
+    yield "catalog", importlib.import_module("planner_table").catalog_on_a_node(rows)
 
 
 def _store() -> Store:

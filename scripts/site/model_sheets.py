@@ -23,6 +23,7 @@ import model_dcp
 import model_parts
 import model_tables
 import model_widths
+import planner_table
 from catalog_tables import experts_of, shape_of
 from grid import Grid
 from gridded import Answers, Subject, answers_of, cluster_of, grid_of, picture_of
@@ -145,6 +146,7 @@ def row(on: OnGpus) -> dict[str, object]:
         "experts": experts_of(model),
         "fewest": {gpu: on.fewest(gpu) for gpu in gpu_names()},
         "sized": on.sized,
+        "on a node": planner_table.texts_of(on.outcomes(planner_table.GPU, planner_table.GPUS)),
     }
 
 

@@ -28,7 +28,7 @@ _OFFER: Final = re.compile(
 )
 
 
-def on_gpus(subject: Subject, gpu: str, layout: Layout) -> Deployment:
+def placed(subject: Subject, gpu: str, layout: Layout) -> Deployment:
     """A layout on just as many GPUs as it has ranks."""
     return Deployment(
         model=subject.model,
@@ -49,7 +49,7 @@ def way_out(fix: str, subject: Subject, gpu: str, layout: Layout) -> str:
         return PRODUCT.sub(ANY_PRODUCT, fix)
     others = with_width(layout, axis, 1)
     layouts = [with_width(layout, axis, width) for width in range(1, MOST + 1)]
-    passing = [one for one in layouts if subject.judge.check(on_gpus(subject, gpu, one)) is None]
+    passing = [one for one in layouts if subject.judge.check(placed(subject, gpu, one)) is None]
     rest = found["rest"] or ""
     if passing:
         widths = [getattr(one, axis.value) for one in passing]

@@ -8,7 +8,7 @@ from html import escape
 from typing import Final, NamedTuple
 
 from gridded import Subject
-from model_ways import MOST, on_gpus, way_out, with_width
+from model_ways import MOST, placed, way_out, with_width
 from vllm_parallel.catalog import gpu_names, load_gpu
 from vllm_parallel.constraints import RULES
 from vllm_parallel.layout import Axis, Layout
@@ -61,7 +61,7 @@ class Widths:
         found: dict[str, tuple[str, Said, list[int]]] = {}
         for width in range(1, (beside.tp if axis is Axis.DCP else MOST) + 1):
             layout = with_width(beside, axis, width)
-            refusal = asked.subject.judge.check(on_gpus(asked.subject, asked.gpu, layout))
+            refusal = asked.subject.judge.check(placed(asked.subject, asked.gpu, layout))
             if refusal is None:
                 admitted.append(width)
             elif refusal.name in found:

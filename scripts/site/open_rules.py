@@ -6,8 +6,8 @@ be. Over many layouts of one model, and many GPUs of one layout, most need to be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final, NoReturn, cast
+from dataclasses import dataclass
+from typing import NoReturn, cast
 
 from vllm_parallel.cluster import Cluster
 from vllm_parallel.constraints import Constraint, Violation
@@ -15,10 +15,8 @@ from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import VllmParallelError
 from vllm_parallel.layout import Layout
 
-Rules = tuple[Constraint[Deployment], ...]
 
-
-class _UnknownError(Exception):
+class UnknownPartError(Exception):
     """Somebody has looked at what is unknown."""
 
 
@@ -26,44 +24,52 @@ class _Unknown:
     """Stands where nothing is known yet: whoever looks at it, in any way, is stopped."""
 
     def _stop(self, *_: object) -> NoReturn:
-        raise _UnknownError
+        raise UnknownPartError
 
     __getattribute__ = __hash__ = __eq__ = __ne__ = _stop
     __bool__ = __str__ = __repr__ = __format__ = _stop
 
 
-ANY_LAYOUT: Final = cast("Layout", _Unknown())
-ANY_CLUSTER: Final = cast("Cluster", _Unknown())
+def any_layout() -> Layout:
+    """A layout that nobody may look at."""
+    return cast("Layout", _Unknown())
 
 
-def still_open(rules: Iterable[Constraint[Deployment]], deployment: Deployment) -> Rules:
-    """The rules among which the first broken one is, whatever the unknown parts turn out to be.
-
-    >>> from vllm_parallel.catalog import load_model
-    >>> from vllm_parallel.constraints import RULES
-    >>> model = load_model("llama-3.1-70b")
-    >>> layout = Layout(tp=3)
-    >>> some = Deployment(model=model, layout=layout, cluster=ANY_CLUSTER)
-    >>> still_open(RULES, some)[-1].name
-    'heads-divide-by-tp'
-    """
-    return tuple(_open(rules, deployment))
+def any_cluster() -> Cluster:
+    """Machines that nobody may look at."""
+    return cast("Cluster", _Unknown())
 
 
-def first_broken(rules: Rules, deployment: Deployment) -> Violation | None:
-    """The first of these rules that a deployment breaks."""
-    return next((rule.violation(deployment) for rule in rules if rule.broken(deployment)), None)
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Rules that are still to be asked, and what is said if none of them is broken."""
 
+    rules: tuple[Constraint[Deployment], ...]
+    otherwise: Violation | None = None
 
-def _open(
-    rules: Iterable[Constraint[Deployment]], deployment: Deployment
-) -> Iterator[Constraint[Deployment]]:
-    for rule in rules:
-        try:
-            broken = rule.broken(deployment)
-        except (_UnknownError, VllmParallelError):
-            yield rule
-            continue
-        if broken:
-            yield rule
-            return
+    def beside(self, some: Deployment) -> Open:
+        """What stays open once this much of a deployment is known.
+
+        >>> from vllm_parallel.catalog import load_model
+        >>> from vllm_parallel.constraints import RULES
+        >>> some = Deployment(
+        ...     model=load_model("llama-3.1-70b"), layout=Layout(tp=3), cluster=any_cluster()
+        ... )
+        >>> Open(RULES).beside(some).otherwise.name
+        'heads-divide-by-tp'
+        """
+        rules: list[Constraint[Deployment]] = []
+        for rule in self.rules:
+            try:
+                if rule.broken(some):
+                    return Open(tuple(rules), rule.violation(some))
+            except (UnknownPartError, VllmParallelError):
+                rules.append(rule)
+        return Open(tuple(rules), self.otherwise)
+
+    def first(self, deployment: Deployment) -> Violation | None:
+        """What the first rule says that a deployment breaks."""
+        for rule in self.rules:
+            if rule.broken(deployment):
+                return rule.violation(deployment)
+        return self.otherwise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from vllm_parallel.cluster import Cluster
@@ -169,9 +169,12 @@ def appraised(found: Found, appraise: Appraisal) -> Found | Refused:
     return replace(found, figures=figures)
 
 
-def _products(ranks: int) -> Iterator[tuple[int, int, int]]:
+@lru_cache(maxsize=64)
+def _products(ranks: int) -> tuple[tuple[int, int, int], ...]:
     """Every tp, pp and pcp whose product divides the ranks."""
-    for tp in divisors(ranks):
-        for pp in divisors(ranks // tp):
-            for pcp in divisors(ranks // (tp * pp)):
-                yield tp, pp, pcp
+    return tuple(
+        (tp, pp, pcp)
+        for tp in divisors(ranks)
+        for pp in divisors(ranks // tp)
+        for pcp in divisors(ranks // (tp * pp))
+    )

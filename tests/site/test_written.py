@@ -14,7 +14,7 @@ from mkdocs.config.defaults import MkDocsConfig
 
 import quoted
 from fences import Source
-from html_form import form_problems
+from html_form import Form
 from html_tree import parse
 from tests.site.builder import ROOT, Builder
 from tests.site.faults import OTHER_HOST, PageFault, append, check_page_fault, fence, refused, run
@@ -87,7 +87,7 @@ def test_code_that_is_left_alone(body: str) -> None:
     ["<p>one<p>two", "<ul><li>a<li>b</ul>", "<svg><path d='m0'/></svg><br>", "<input></div><br/>"],
 )
 def test_tags_that_match(html: str) -> None:
-    assert len(list(form_problems(html))) == ("</div>" in html)
+    assert len(Form.of(html).problems) == ("</div>" in html)
 
 
 # Settings that nobody misses: what rests on them is only left out.

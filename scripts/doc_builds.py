@@ -4,6 +4,7 @@
 
 runs in a copy of the project. One request a line on standard input, as JSON: `[log, [pages],
 first]`; the exit code of the build comes back. Each build is a fork, so nothing of it stays.
+What it shows of models is taken from `scripts.doc_sheets`, where that is of the same sources.
 
 `whole` builds as `make site` does. `read` has read every page once, reads those of the request
 again, and goes on from there: all that follows, the checks too, is MkDocs' own and the hooks'.
@@ -17,6 +18,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from jinja2 import Environment
@@ -26,6 +28,8 @@ from mkdocs.commands import build
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import PluginCollection
 from mkdocs.structure.files import Files
+
+from scripts import doc_sheets
 
 # Slow to import, and nothing of the project, which every build loads anew.
 IMPORTS: Final = (
@@ -48,6 +52,7 @@ def requests() -> Iterator[tuple[list[str], bool]]:
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(output, sys.stdout.fileno())
             os.dup2(output, sys.stderr.fileno())
+            doc_sheets.use(Path.cwd())
             yield pages, first
             return
         _, status = os.waitpid(child, 0)

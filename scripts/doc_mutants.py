@@ -3,8 +3,9 @@
     python -m scripts.doc_mutants [--draw 8 [--seed 1]] [words of names]
 
 Run by `make doc-mutants`. A mutant is data in `scripts/doc_mutants/<kind>.toml`; it counts as
-caught only where what catches it says so in the words of `says`. A run that is not
-drawn writes down who caught what, for the page that shows it.
+caught only where what catches it says so in the words of `says`. A run that is not drawn writes
+down who caught what, for the page that shows it: each outcome at once, so that a run that is ended
+early has lost none.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import queue
 import random
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -76,7 +78,9 @@ def differences(outcomes: Sequence[Outcome], trees: queue.Queue[Tree]) -> list[s
     return found
 
 
-def run_all(mutants: Sequence[Mutant]) -> tuple[list[Outcome], list[str]]:
+def run_all(
+    mutants: Sequence[Mutant], keep: Callable[[Outcome], None]
+) -> tuple[list[Outcome], list[str]]:
     """Every mutant, in as many trees as there are cores for, and what is wrong besides."""
     trees: queue.Queue[Tree] = queue.Queue()
 
@@ -87,10 +91,12 @@ def run_all(mutants: Sequence[Mutant]) -> tuple[list[Outcome], list[str]]:
         finally:
             trees.put(tree)
         print(found, flush=True)
+        keep(found)
         return found
 
     with tempfile.TemporaryDirectory(prefix="doc-mutants-") as folder, ExitStack() as stack:
-        made = [Tree.of(Path(folder, str(number)), stack) for number in range(AT_ONCE)]
+        sheets = Path(folder, "sheets")
+        made = [Tree.of(Path(folder, str(number)), stack, sheets) for number in range(AT_ONCE)]
         with ThreadPoolExecutor(AT_ONCE) as pool:
             faults = [text for text in pool.map(lambda tree: tree.ready(mutants), made) if text]
             if faults:
@@ -99,6 +105,21 @@ def run_all(mutants: Sequence[Mutant]) -> tuple[list[Outcome], list[str]]:
                 trees.put(tree)
             outcomes = list(pool.map(one, mutants))
         return outcomes, differences(outcomes, trees)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Where outcomes are written down, and the faults that are listed."""
+
+    every: Sequence[Mutant]
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def keep(self, outcome: Outcome) -> None:
+        """Write one down; the file is whole at every moment."""
+        with self.lock:
+            beside = RESULT.with_suffix(".part")
+            beside.write_text(written([outcome], self.every), "utf-8")
+            beside.replace(RESULT)
 
 
 def written(outcomes: Sequence[Outcome], every: Sequence[Mutant]) -> str:
@@ -128,7 +149,8 @@ def main() -> int:
     every = read_mutants()
     named = [one for one in every if not given.words or one.has_word(given.words)]
     mutants = drawn(named, given.draw, given.seed, "doc-mutants")
-    outcomes, faults = run_all(mutants)
+    keep = Record(every=every).keep if given.draw is None else lambda _: None
+    outcomes, faults = run_all(mutants, keep)
     survived = [one for one in outcomes if not one.caught]
     caught = len(outcomes) - len(survived)
     kinds = len({one.mutant.kind for one in outcomes})
@@ -136,8 +158,6 @@ def main() -> int:
     print(f"\n{len(outcomes)} faults of {kinds} kinds in {seconds:.0f} s: {caught} caught")
     for text in (*map(str, survived), *faults):
         print("NOT CAUGHT" if not faults else "WRONG", text)
-    if given.draw is None and not faults:
-        RESULT.write_text(written(outcomes, every), "utf-8")
     return 1 if survived or faults or not outcomes else 0
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from scripts import doc_sheets
 from scripts.copies import copy_project, environment
 from scripts.doc_builds import ANSWER
 from scripts.doc_faults import BUILD, Mutant
@@ -26,6 +27,7 @@ PYTEST: Final = (
 )
 PASSED, FAILED = 0, 1  # pytest's exit codes
 LONGEST_SECONDS: Final = 300.0
+LONGEST_SAID: Final = 3000
 COMPLAINT: Final = re.compile(r"^(?:WARNING|ERROR|CRITICAL) ", re.MULTILINE)
 INFORMS: Final = re.compile(r"INFO |DEBUG |\[IPKernelApp\]")
 
@@ -58,6 +60,7 @@ class Builds:
     folder: Path
     mode: str
     stack: ExitStack
+    sheets: Path
     process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -68,7 +71,7 @@ class Builds:
             subprocess.Popen(
                 command,
                 cwd=self.folder,
-                env=environment(self.folder) | KEPT_BARE,
+                env=environment(self.folder) | KEPT_BARE | {doc_sheets.VARIABLE: str(self.sheets)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -92,8 +95,11 @@ class Builds:
         for line in self.process.stdout:
             if line.startswith(ANSWER):
                 return line.removeprefix(ANSWER).strip()
+        code = self.process.wait()
         said = Path(f"{self.folder}-{self.mode}").read_text("utf-8")
-        raise RuntimeError(f"the site without any fault cannot be built: {said[-1500:]}")
+        first = COMPLAINT.search(said)
+        why = said[first.start() :][:LONGEST_SAID] if first else said[-LONGEST_SAID:]
+        raise RuntimeError(f"the {self.mode} build of the site ended with {code}: {why}")
 
 
 @dataclass(slots=True)
@@ -106,13 +112,15 @@ class Tree:
     passing: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, folder: Path, stack: ExitStack) -> Tree:
-        """The copy, as the project is now."""
+    def of(cls, folder: Path, stack: ExitStack, sheets: Path) -> Tree:
+        """The copy, as the project is now; `sheets` is where what is shown of models is kept."""
         copy_project(folder)
         compiled = [sys.executable, "-m", "compileall", "-q", "src", "scripts", "tests"]
         subprocess.run(compiled, cwd=folder, check=True)
-        whole = Builds(folder=folder, mode="whole", stack=stack)
-        return cls(folder, whole, Builds(folder=folder, mode="read", stack=stack))
+        if not sheets.exists():
+            doc_sheets.fill(folder, sheets)
+        whole = Builds(folder=folder, mode="whole", stack=stack, sheets=sheets)
+        return cls(folder, whole, Builds(folder=folder, mode="read", stack=stack, sheets=sheets))
 
     def ready(self, mutants: Sequence[Mutant]) -> str:
         """What is wrong without any fault; empty if all passes."""

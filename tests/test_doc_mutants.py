@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from scripts import doc_mutants
+from scripts import doc_mutants, doc_sheets
 from scripts.copies import ROOT
 from scripts.doc_faults import BUILD, Mutant, read_mutants, titles
 from scripts.doc_mutants import RESULT, label
@@ -96,3 +96,43 @@ def test_a_run_of_some_keeps_what_others_were_caught_by(
     survivor = doc_mutants.Outcome(mutant=ONE, caught=False, said=passed, seconds=1)
     assert json.loads(doc_mutants.written([], [ONE])) == {"caught_by": {"a/b": "build"}}
     assert json.loads(doc_mutants.written([survivor], [ONE])) == {"caught_by": {}}
+
+
+def test_each_outcome_is_written_down_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "results.json"
+    monkeypatch.setattr(doc_mutants, "RESULT", target)
+    refused = Said(by=BUILD, refused=True, text="")
+    record = doc_mutants.Record(every=[ONE])
+    for caught in (True, False, True):
+        record.keep(doc_mutants.Outcome(mutant=ONE, caught=caught, said=refused, seconds=1))
+        rows = json.loads(target.read_text("utf-8"))["caught_by"]
+        assert rows == ({"a/b": "build"} if caught else {})
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+
+
+@pytest.mark.parametrize(
+    "path, moves",
+    [
+        ("src/vllm_parallel/catalog/gpus/a.json", True),
+        ("scripts/site/model_sheets.py", True),
+        ("scripts/site/beside.py", True),
+        ("scripts/site/other.py", False),
+        ("docs/index.md", False),
+    ],
+)
+def test_sheets_are_of_what_writes_them(path: str, moves: bool, tmp_path: Path) -> None:
+    sources = {
+        "src/vllm_parallel/catalog/gpus/a.json": "{}",
+        "scripts/site/model_sheets.py": "import json\n\nimport beside\n",
+        "scripts/site/beside.py": "A = 1\n",
+        "scripts/site/other.py": "import model_sheets\n",
+        "docs/index.md": "# One\n",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    before = doc_sheets.made_of(tmp_path)
+    (tmp_path / path).write_text("# edited\n", "utf-8")
+    assert (doc_sheets.made_of(tmp_path) != before) is moves

@@ -46,7 +46,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
         # The package and its neighbours are loaded anew for every build.
         store = importlib.import_module("model_store")
         names = store.all_names()
-        _Build.store = store.Store.filling(names, os.cpu_count() or 1)
+        _Build.store = store.Store.of(names, os.cpu_count() or 1)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -86,7 +86,7 @@ def on_post_build(config: MkDocsConfig) -> None:
     """Put grids and pictures beside the pages."""
     if _Build.store is None:
         return
-    root = Path(_Build.store.folder.name)
+    root = _Build.store.folder
     for path in _Build.store.finish():
         if not path.name.endswith(".sections.json"):
             target = Path(config.site_dir) / "models" / path.relative_to(root)

@@ -18,6 +18,7 @@ from mkdocs.exceptions import PluginError
 from vllm_parallel.catalog import hub_names, load_model, model_names
 
 SCRIPT: Final = Path(__file__).with_name("model_sheets.py")
+KEPT: Final = "MODEL_SHEETS"  # names a folder that model_sheets.py has filled
 PAUSE: Final = 0.05
 Sheet = Mapping[str, object]
 
@@ -26,21 +27,23 @@ Sheet = Mapping[str, object]
 class Store:
     """The folder that is written to, and who writes."""
 
-    folder: tempfile.TemporaryDirectory[str]
-    writers: list[subprocess.Popen[bytes]]
+    folder: Path
+    writers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _temporary: tempfile.TemporaryDirectory[str] | None = None
     _sheets: dict[str, Sheet] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, names: Sequence[str], count: int) -> Store:
+        """What was written for many builds of the same sources, or else what is written now."""
+        kept = os.environ.get(KEPT)
+        return cls(folder=Path(kept)) if kept else cls.filling(names, count)
 
     @classmethod
     def filling(cls, names: Sequence[str], count: int) -> Store:
         """Begin to write, with so many processes beside this one."""
         folder = tempfile.TemporaryDirectory(prefix="models-")
-        writers = [
-            subprocess.Popen(
-                [sys.executable, str(SCRIPT), folder.name, *share], env={**os.environ, **PATHS}
-            )
-            for share in shares(names, count)
-        ]
-        return cls(folder=folder, writers=writers)
+        writers = [writer(folder.name, share) for share in shares(names, count)]
+        return cls(folder=Path(folder.name), writers=writers, _temporary=folder)
 
     def sheet(self, name: str) -> Sheet:
         """What is shown of a model, once it is written.
@@ -49,7 +52,7 @@ class Store:
             PluginError: a writer has failed.
         """
         if name not in self._sheets:
-            path = Path(self.folder.name) / f"{name}.sections.json"
+            path = self.folder / f"{name}.sections.json"
             while not path.exists():
                 self._refuse_failure(path)
                 time.sleep(PAUSE)
@@ -65,8 +68,7 @@ class Store:
         for writer in self.writers:
             if writer.wait():
                 raise PluginError(f"{SCRIPT.name} ended with {writer.returncode}")
-        folder = Path(self.folder.name)
-        yield from sorted(one for one in folder.rglob("*") if one.suffix in (".json", ".svg"))
+        yield from sorted(one for one in self.folder.rglob("*") if one.suffix in (".json", ".svg"))
 
     def close(self) -> None:
         """End the writers and remove what they wrote."""
@@ -74,12 +76,19 @@ class Store:
             if writer.poll() is None:
                 writer.terminate()
             writer.wait()
-        self.folder.cleanup()
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     def _refuse_failure(self, path: Path) -> None:
         codes = [writer.poll() for writer in self.writers]
         if any(codes) or (None not in codes and not path.exists()):
             raise PluginError(f"{SCRIPT.name} has not written {path.name}: {codes}")
+
+
+def writer(folder: str, names: Sequence[str]) -> subprocess.Popen[bytes]:
+    """A process that writes the sheets of these models into a folder."""
+    command = [sys.executable, str(SCRIPT), folder, *names]
+    return subprocess.Popen(command, env={**os.environ, **PATHS})
 
 
 def shares(names: Sequence[str], count: int) -> list[list[str]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from html import unescape
+from io import StringIO
 from pathlib import Path
 from typing import Final
 
+import named
 from html_tree import parse
 from shown import (
     OUTSIDE,
@@ -171,6 +174,7 @@ def flag_faults(shown: Shown) -> Iterator[tuple[int, str]]:
     reading = Reading.of(command)
     for fault in reading.faults:
         yield fault.line, str(fault)
+    yield from named.hub_faults(reading)
     for given in reading.given:
         flag = given.flag
         if flag.name not in (flag.typed, flag.typed[:2]):
@@ -180,17 +184,19 @@ def flag_faults(shown: Shown) -> Iterator[tuple[int, str]]:
 def own_faults(command: Command) -> Iterator[str]:
     """What this package's own parser says of a call; what the shell fills in counts as 1.
 
-    Values of `plan` are read too, where none is left to the shell.
+    Values of `plan` are read too, where none is left to the shell. Models and GPUs are looked up.
     """
     words = [word.text if word.known else "1" for word in command.words if word.text != "..."]
     try:
-        given = parsed([*command.name.split(), *words])
+        with redirect_stdout(StringIO()):  # of help, and of the version
+            given = parsed([*command.name.split(), *words])
         if command.name == "plan" and all(word.known for word in command.words):
             question_of(given)
+        yield from named.own_faults(given, {word.text for word in command.words if word.known})
     except VllmParallelError as error:
         yield str(error)
     except SystemExit:
-        return  # it asks for help
+        return  # it asks for help or the version
 
 
 def refusal_of(command: Command, marks: Marks) -> Refusal | None:

@@ -60,6 +60,9 @@ FAULTS: Final = (
                 fence("bash", "vllm-parallel plan llama-3.1-8b --gpus-per-nod 2"),
                 fence('python why="a call"', 'run("vllm serve m --sede 1")'),
                 fence("bash", "vllm-parallel plan llama-3.1-8b -tp eight"),
+                fence("bash", "vllm serve meta-llama/Llama-3.1-70B-Instrukt -tp 8"),
+                fence("bash", "vllm bench serve --model Qwen/Qwen3-33B"),
+                fence("bash", "vllm-parallel layouts llama-3.1-71b --gpus 8 --gpu h200-141gb"),
             ),
         ),
         says=(
@@ -82,6 +85,10 @@ FAULTS: Final = (
             f"{PAGE}:93: --gpus-per-nod is no option; did you mean --gpus-per-node",
             f"{PAGE}:97: --sede is no option of vllm serve; did you mean --seed",
             f"{PAGE}:101: --tensor-parallel-size is 'eight'; it should be a whole number",
+            f"{PAGE}:105: meta-llama/Llama-3.1-70B-Instrukt is no model of the catalog; did",
+            f"{PAGE}:109: Qwen/Qwen3-33B is no model of the catalog; did you mean Qwen/Qwen3-32B",
+            f"{PAGE}:113: llama-3.1-71b is no model of the catalog; did you mean llama-3.1-70b",
+            f"{PAGE}:113: h200-141gb is no GPU of the catalog; did you mean",
         ),
     ),
     CommandFault(

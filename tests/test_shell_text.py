@@ -140,8 +140,8 @@ WHOLE: Final = (
 @pytest.mark.parametrize("text", WHOLE, ids=range(len(WHOLE)))
 def test_bash_passes_the_same_words(text: str, tmp_path: Path) -> None:
     """The oracle: a shell that runs the text, with a `vllm` that only writes down its words."""
-    for run in ("h100-llama70b", "h200-qwen235b"):
-        (tmp_path / "results" / run).mkdir(parents=True)
+    for name in ("h100-llama70b", "h200-qwen235b"):
+        (tmp_path / "results" / name).mkdir(parents=True)
     log = tmp_path / "log"
     stub = f'vllm() {{ printf "%s\\0" "$@" END >> {log}; }}\n'
     run = [str(BASH), "-c", f"{stub}{text}"]

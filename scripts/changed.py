@@ -23,10 +23,9 @@ from scripts.copies import ROOT, build_site, copy_project
 sys.path.insert(0, str(ROOT / "scripts" / "site"))
 
 from html_tree import Element, parse  # a hook's folder is on no path of its own
-from sections import content
+from sections import UNSEEN, content
 
 CATALOG: Final = Path("src", "vllm_parallel", "catalog")
-UNSEEN: Final = frozenset({"script", "style", "template"})
 # Long enough to be one figure and no other by chance: thousands, or decimals with a unit.
 FIGURE: Final = re.compile(
     r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+\.\d+\s?(?:[KMG]iB|ms|%|×)|\d{5,})(?![\w,]*\d)"

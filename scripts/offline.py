@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent / "site"))
 
+from browser_package import EPOCH
 from tags import with_links
 
 INDEX: Final = "index.html"
@@ -31,7 +32,6 @@ LEFT_OUT: Final = (
     "404.html", "assets/planner", "assets/pyodide", "build-complete", "feed.xml", "sitemap.xml",
     "sitemap.xml.gz", f"{SEARCH}.json",
 )  # fmt: skip
-START_OF_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 _BUNDLE = re.compile(r'<script src="(?P<root>[^"]*)assets/javascripts/bundle\.')
 _FEED = re.compile(r'<link rel="alternate"[^>]*>|<a href="[^"]*feed\.xml">(.*?)</a>')
@@ -71,7 +71,7 @@ def archive(folder: Path, path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in sorted(one for one in folder.rglob("*") if one.is_file()):
             name = f"{folder.name}/{file.relative_to(folder).as_posix()}"
-            entry = zipfile.ZipInfo(name, START_OF_TIME)
+            entry = zipfile.ZipInfo(name, EPOCH)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             packed.writestr(entry, file.read_bytes())
 

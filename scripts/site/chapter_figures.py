@@ -91,7 +91,6 @@ dealt_most = whole(longest_share(tables.CONTEXT, 8, 1))
 dealt_wide = whole(longest_share(tables.CONTEXT, 8, 64))
 block = KvCache.of(context_tables.dealt(1)).block_size
 block_dcp8 = block * 8
-gqa_heads = tables.QWEN.kv_heads
 gqa_dcp = runs([n for n in admitted(tables.QWEN, Axis.DCP, beside=Layout(tp=8), up_to=8) if n > 1])
 
 # Messages, each of one rank

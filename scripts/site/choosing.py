@@ -11,7 +11,7 @@ from dcp import NAMES as SHORT
 from figure import assumed
 from figures import SPREAD
 from guided import INPUT, OUTPUT, RESTS, guide
-from prices import CONCURRENCY, LAYOUTS, Range, leader, throughput, tpot
+from prices import FULLEST, LAYOUTS, Range, leader, throughput, tpot
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Verdict, load_gpu, load_model
 from vllm_parallel.ledger import Capacity
 from vllm_parallel.provenance import Provenance
@@ -32,7 +32,6 @@ MODELS: Final = (  # model, GPU
     ("kimi-k2", "h100-80gb"),
 )
 NODES: Final = (1, 2, 4)
-FULLEST: Final = CONCURRENCY[-1]
 SAME: Final = 0.02  # a difference of tokens that is none: the overhead is not known so well
 
 
@@ -162,4 +161,3 @@ qwen = fit("qwen3-32b", "h100-80gb")
 throughput_first = leader({layout: throughput(layout, FULLEST) for layout in LAYOUTS}, least=False)
 qwen_tokens = assumed(qwen.tokens, RESTS)
 full_requests = assumed(guide(LAYOUTS[0]).tokens / LENGTH, RESTS)
-default_utilization = Settings().gpu_memory_utilization

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from html import escape
 from pathlib import Path
 from typing import Final
+
+from vllm_parallel.render.html import inline
 
 CLAIMS: Final = Path(__file__).with_name("claims.toml")
 TEXTS: Final = {"guide": "deployment guide", "chapter": "parallelism chapter"}
@@ -34,14 +35,9 @@ def _card(row: dict[str, str]) -> str:
     corrected = f' <a href="../../{row["page"]}">Corrected where it stands</a>.'
     return (
         f'<div class="rule" id="{name}"><p class="rule-name">'
-        f'<span class="claim">{_inline(row["says"])}</span>'
+        f'<span class="claim">{inline(row["says"])}</span>'
         f'<a class="headerlink" href="#{name}" title="Permanent link">¶</a>'
         f'<span class="known">{TEXTS[row["text"]]}</span></p>'
-        f'<p class="rule-fix">{_inline(row["happens"])}{corrected}</p>'
-        f'<p class="rule-source">See it: {_inline(row["see"])}. Source: {escape(source)}</p></div>'
+        f'<p class="rule-fix">{inline(row["happens"])}{corrected}</p>'
+        f'<p class="rule-source">See it: {inline(row["see"])}. Source: {escape(source)}</p></div>'
     )
-
-
-def _inline(text: str) -> str:
-    """Text with its backticks set as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -7,11 +7,11 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from claims import TEXTS
 from covered import FILE, Item, items
 from vllm_parallel.render.html import Cell, computed, table
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-TEXTS: Final = {"guide": "deployment guide", "chapter": "parallelism chapter"}
 
 
 def listed() -> tuple[Item, ...]:

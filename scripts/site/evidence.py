@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
+from json_rows import Json, whole_number
 from launches import CASES, Launch, read
 from scores import coefficients_of, ledgers_of, printed_tokens
 from vllm_parallel import Budget, Deployment, Layout, Pool, Settings, load_gpu, load_model
@@ -21,7 +22,6 @@ from vllm_parallel.cluster import Cluster
 from vllm_parallel.render.numbers import to, whole
 from vllm_parallel.units import GIB
 
-Json = Mapping[str, object]
 FILE: Final = CASES / "published.jsonl"
 WEIGHT_SHARE: Final = 0.005  # weights are held to half a percent, as on the accuracy page
 GIB_HALF: Final = 0.005  # what two decimals leave open
@@ -108,10 +108,10 @@ def _deployment(given: Json) -> Deployment:
     beside = CASES / "configs" / f"{name}.json"
     return Deployment(
         model=load_model(str(beside) if beside.exists() else name),
-        layout=Layout(tp=_whole(given, "tp") or 1),
+        layout=Layout(tp=whole_number(given, "tp") or 1),
         settings=Settings(
-            max_model_len=_whole(given, "max_model_len") or 4096,
-            block_size=_whole(given, "block_size"),
+            max_model_len=whole_number(given, "max_model_len") or 4096,
+            block_size=whole_number(given, "block_size"),
         ),
         cluster=Cluster(gpu=load_gpu("h100-80gb")),
     )
@@ -274,8 +274,3 @@ def _number(figure: Json, key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{figure['what']}: {key} is {value!r}, not a number")
     return value
-
-
-def _whole(row: Json, key: str) -> int | None:
-    value = row.get(key)
-    return value if isinstance(value, int) else None

@@ -6,16 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import evidence_tables as tables
+from figure import by_name
 
 FIGURES: Final[Mapping[str, Callable[[], object]]] = {
     "publications": tables.publications,
     "figures": tables.figures,
     "points": tables.points,
 }
-
-
-def __getattr__(name: str) -> object:
-    """A figure by its name, computed when a page asks."""
-    if name not in FIGURES:
-        raise AttributeError(f"no figure {name!r}")
-    return FIGURES[name]()
+__getattr__ = by_name(FIGURES)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from functools import cache
 from html import escape
 from typing import Final
 
 from evidence import Case, Evidence, Found, cases
+from json_rows import Json
 from speed_tables import all_speeds
 from speeds import FOLDER, Speed, counting
 from vllm_parallel.provenance import Provenance
@@ -18,7 +18,6 @@ from vllm_parallel.render.markdown import table as markdown
 from vllm_parallel.render.numbers import counted
 
 MEASURED: Final = Provenance.MEASURED
-Json = Mapping[str, object]
 
 
 def summary() -> str:

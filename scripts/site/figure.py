@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -37,6 +38,21 @@ class Figure:
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+def by_name(figures: Mapping[str, Callable[[], object]]) -> Callable[[str], object]:
+    """A module's `__getattr__`: a figure by its name, computed when a page asks.
+
+    >>> by_name({"layers": lambda: 80})("layers")
+    80
+    """
+
+    def found(name: str) -> object:
+        if name not in figures:
+            raise AttributeError(f"no figure {name!r}")
+        return figures[name]()
+
+    return found
 
 
 def assumed(value: float | str, source: str) -> Figure:

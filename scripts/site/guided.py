@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from figure import Figure, assumed
+from held import Held
 from vllm_parallel import (
     Budget,
     Cluster,
     Deployment,
-    KvCache,
     Layout,
     Settings,
-    Verdict,
     load_gpu,
     load_model,
 )
-from vllm_parallel.ledger import budgets_on, tightest
-from vllm_parallel.render.numbers import gib, size, times
+from vllm_parallel.ledger import budgets_on
+from vllm_parallel.render.numbers import size, times
 from vllm_parallel.term import RELEASE, Span
 
 MODEL: Final = load_model("llama-3.1-70b")
@@ -35,16 +34,10 @@ SEQUENCES: Final = 128  # --max-num-seqs of the whole service
 INPUT, OUTPUT = 2048, 256  # tokens of each request of the guide's load
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guide:
+class Guide(Held):
     """One layout of the guide: Llama-3.1-70B on eight H100."""
 
-    deployment: Deployment
-
-    @property
-    def verdict(self) -> Verdict:
-        """Accepted, with its capacity."""
-        return Verdict.of(self.deployment)
+    __slots__ = ()
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
@@ -52,29 +45,14 @@ class Guide:
         return budgets_on(self.deployment, GPU)
 
     @property
-    def budget(self) -> Budget:
-        """The budget of the rank with least left."""
-        return tightest(self.deployment)
-
-    @property
     def overhead(self) -> Span:
         """What the tightest rank takes beside its weights and before blocks."""
         return self.budget.ledger.overhead
 
     @property
-    def weights(self) -> str:
-        """Weights of a rank."""
-        return gib(self.budget.ledger.terms[0].bytes)
-
-    @property
-    def cache(self) -> KvCache:
-        """The cache of an engine."""
-        return KvCache.of(self.deployment)
-
-    @property
     def kv_of_a_token(self) -> str:
         """KV of one token on a rank."""
-        return size(self.cache.block_bytes(0) // self.cache.block_size)
+        return size(self.cache.token_bytes)
 
     @property
     def kv_heads(self) -> int:
@@ -93,16 +71,9 @@ class Guide:
         return assumed(self.tokens, RESTS)
 
     @property
-    def tokens(self) -> int:
-        """Tokens in one pool."""
-        capacity = self.verdict.capacity
-        return 0 if capacity is None else capacity.pool.tokens
-
-    @property
     def service_tokens(self) -> int:
         """Tokens in all pools."""
-        capacity = self.verdict.capacity
-        return 0 if capacity is None else capacity.tokens
+        return self.capacity.tokens
 
     @property
     def engines(self) -> int:
@@ -132,8 +103,7 @@ class Guide:
     @property
     def concurrency(self) -> str:
         """Full-length requests of a pool, as vLLM prints them."""
-        capacity = self.verdict.capacity
-        return "none" if capacity is None else times(capacity.pool.max_concurrency)
+        return times(self.full_requests)
 
 
 def guide(layout: Layout) -> Guide:

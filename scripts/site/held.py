@@ -26,13 +26,23 @@ class Held:
     deployment: Deployment
 
     @property
+    def cache(self) -> KvCache:
+        """The cache of an engine."""
+        return KvCache.of(self.deployment)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Accepted, with its capacity, or what vLLM refuses."""
+        return Verdict.of(self.deployment)
+
+    @property
     def capacity(self) -> Capacity:
         """What the service holds.
 
         Raises:
             ValueError: vLLM refuses the launch.
         """
-        return Verdict.of(self.deployment).held
+        return self.verdict.held
 
     @property
     def budget(self) -> Budget:
@@ -57,7 +67,7 @@ class Held:
     @property
     def block_size(self) -> int:
         """Tokens of a block on one rank, as `/metrics` has them."""
-        return KvCache.of(self.deployment).block_size
+        return self.cache.block_size
 
     @property
     def block_tokens(self) -> int:

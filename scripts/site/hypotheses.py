@@ -14,14 +14,13 @@ from dcp import OUTPUT as LONG_OUTPUT
 from figures import SPREAD
 from guided import INPUT, OUTPUT, SEQUENCES, SETTINGS, guide
 from held import Held, held
-from prices import CONCURRENCY, LAYOUTS, throughput, tpot
+from prices import CONCURRENCY, FULLEST, LAYOUTS, throughput, tpot
 from rate_tables import listed
 from vllm_parallel import Cluster, KvCache, Layout, Verdict, load_gpu
 from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.load import Load, Service, ServicePrice
 from vllm_parallel.render.numbers import whole
 
-FULLEST: Final = CONCURRENCY[-1]
 FITTING: Final = (1, 8, 32, 64)  # concurrencies of the long load that fit on H200 without DCP
 
 

@@ -7,11 +7,11 @@ lies beside the file, in `configs/`. Figures are as vLLM printed them, GiB to tw
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from json_rows import Json, number, whole_number
 from vllm_parallel import (
     Deployment,
     Layout,
@@ -25,7 +25,6 @@ from vllm_parallel.cluster import Cluster
 from vllm_parallel.shard import Shard
 from vllm_parallel.units import GIB
 
-Json = Mapping[str, object]
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDER: Final = ROOT / "results" / "planner-h100"
 CASES: Final = ROOT / "results" / "public-logs"
@@ -81,7 +80,7 @@ def _launch(row: Json, configs: Path) -> Launch | Unread:
     name = str(row["id"])
     if "unjudged" in row:
         return Unread(id=name, reason=str(row["unjudged"]))
-    tp, pp, dp, dcp = (_whole(row, axis) or 1 for axis in ("tp", "pp", "dp", "dcp"))
+    tp, pp, dp, dcp = (whole_number(row, axis) or 1 for axis in ("tp", "pp", "dp", "dcp"))
     layout = Layout(tp=tp, pp=pp, dp=dp, dcp=dcp)
     workers = _workers(row, layout)
     if not any(worker.weights or worker.available for worker in workers):
@@ -98,8 +97,8 @@ def _launch(row: Json, configs: Path) -> Launch | Unread:
         release=str(row["vllm_version"]),
         deployment=deployment,
         workers=workers,
-        blocks=_whole(row, "num_gpu_blocks"),
-        tokens=_whole(row, "kv_cache_tokens"),
+        blocks=whole_number(row, "num_gpu_blocks"),
+        tokens=whole_number(row, "kv_cache_tokens"),
         source=str(row["source"]),
         note=str(row.get("note", "")),
     )
@@ -110,10 +109,10 @@ def _deployment(row: Json, layout: Layout, configs: Path) -> Deployment:
     model = with_dtype(load_model(_as_loaded(config, row)), str(row["dtype"]))
     utilization = row["gpu_memory_utilization"]
     settings = Settings(
-        max_model_len=_whole(row, "max_model_len"),
-        block_size=_whole(row, "block_tokens"),
-        max_num_batched_tokens=_whole(row, "max_num_batched_tokens"),
-        max_num_seqs=_whole(row, "max_num_seqs"),
+        max_model_len=whole_number(row, "max_model_len"),
+        block_size=whole_number(row, "block_tokens"),
+        max_num_batched_tokens=whole_number(row, "max_num_batched_tokens"),
+        max_num_seqs=whole_number(row, "max_num_seqs"),
         gpu_memory_utilization=utilization if isinstance(utilization, float) else 1.0,
         kv_cache_dtype=str(row["kv_cache_dtype"]),
         enforce_eager=bool(row["enforce_eager"]),
@@ -146,9 +145,9 @@ def _workers(row: Json, layout: Layout) -> tuple[Worker, ...]:
     """The first worker of each stage, in order."""
     listed = row["workers"]
     found: dict[int, Worker] = {}
-    for number, worker in enumerate(listed if isinstance(listed, list) else []):
+    for index, worker in enumerate(listed if isinstance(listed, list) else []):
         stages = [label for label in worker.get("labels", []) if "_PP" in label]
-        stage = int(stages[0].split("_PP")[1].split("_")[0]) if stages else number // layout.tp
+        stage = int(stages[0].split("_PP")[1].split("_")[0]) if stages else index // layout.tp
         found.setdefault(stage, _worker(worker))
     return tuple(found.get(stage, SILENT) for stage in range(layout.pp))
 
@@ -169,10 +168,5 @@ def _worker(figures: Json) -> Worker:
 
 
 def _bytes(figures: Json, key: str) -> int | None:
-    value = figures.get(key)
-    return round(value * GIB) if isinstance(value, int | float) else None
-
-
-def _whole(row: Json, key: str) -> int | None:
-    value = row.get(key)
-    return value if isinstance(value, int) else None
+    value = number(figures, key)
+    return None if value is None else round(value * GIB)

@@ -23,6 +23,7 @@ from vllm_parallel.render.numbers import size, to
 from vllm_parallel.units import KIB, MIB, ceil_div
 
 CONCURRENCY: Final = (1, 16, 64, 128)
+FULLEST: Final = CONCURRENCY[-1]
 LAYOUTS: Final = (Layout(tp=8), Layout(tp=4, pp=2), Layout(tp=4, dp=2))
 RATES: Final = load_rates("h100-80gb")
 ROOFLINE_TOKENS: Final = tuple(2**power for power in range(14))

@@ -8,20 +8,13 @@ from math import ceil
 from typing import Final
 
 import replica as lying
-from figure import Figure, measured
+from figure import Figure, by_name, measured
 from replica_tables import all_equal, fields
 from vllm_parallel import Shard
 from vllm_parallel.engine.metrics import Snapshot
 from vllm_parallel.render.numbers import counted
 
 SOURCE: Final = f"the run {lying.FOLDER.name}"
-
-
-def __getattr__(name: str) -> object:
-    """A figure by its name, computed when a page asks."""
-    if name not in FIGURES:
-        raise AttributeError(f"no figure {name!r}")
-    return FIGURES[name]()
 
 
 def _parameters() -> float:
@@ -83,3 +76,4 @@ FIGURES: Final[Mapping[str, Callable[[], object]]] = {
     "folder": lambda: f"results/{lying.FOLDER.name}",
     "note": lambda: lying.run().note.partition(". ")[2],
 }
+__getattr__ = by_name(FIGURES)

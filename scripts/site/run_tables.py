@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from prices import CONCURRENCY
 from vllm_parallel.compare import (
     Cell,
     Findings,
@@ -28,7 +29,6 @@ SIGNS: Final = re.compile(r"([\\`*_{}\[\]()#+.!|-])")  # those that Markdown can
 # The experiment of the guide: the run that has these fills its columns.
 GUIDE: Final = ("tp8", "tp4pp2", "tp4dp2")
 REACH: Final = "Measured; bars reach from the least to the most of the trials."
-GUIDE_WIDTHS: Final = (1, 16, 64, 128)
 GUIDE_GPU, GUIDE_MODEL = "h100-80gb", "llama-3.1-70b"
 
 
@@ -77,7 +77,7 @@ def guide_record(folder: Path = RESULTS) -> str:
         if _is_guide(run):
             found = {one.layout.name: one for one in records(measured)}
             break
-    rows = record_rows([found.get(name) for name in GUIDE], GUIDE_WIDTHS)
+    rows = record_rows([found.get(name) for name in GUIDE], CONCURRENCY)
     caption = "Llama-3.1-70B on eight H100 80 GB of one node, the load of the guide."
     return record_table(GUIDE, rows, caption=caption)
 
@@ -85,7 +85,7 @@ def guide_record(folder: Path = RESULTS) -> str:
 def _is_guide(run: Run) -> bool:
     return (
         (run.hardware.gpu, run.hardware.count, run.model.config) == (GUIDE_GPU, 8, GUIDE_MODEL)
-        and run.load.concurrencies == GUIDE_WIDTHS
+        and run.load.concurrencies == CONCURRENCY
         and {layout.name for layout in run.layouts} >= set(GUIDE)
     )
 

@@ -9,7 +9,7 @@ from html_tree import Element
 
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset("br dd div dt h1 h2 h3 h4 h5 h6 li p td th tr".split())
-_UNSEEN = frozenset({"script", "style", "template"})
+UNSEEN = frozenset({"script", "style", "template"})
 
 
 def folded(text: str) -> str:
@@ -95,7 +95,7 @@ class _Flat:
     extents: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, element: Element) -> None:
-        if element.tag in _UNSEEN:
+        if element.tag in UNSEEN:
             return
         start = len(self.pieces)
         self.pieces.append(element)

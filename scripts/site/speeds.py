@@ -8,12 +8,13 @@ the pinned ones, whose points are not counted.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
+from json_rows import Json, number, whole_number
 from vllm_parallel import (
     CatalogError,
     Cluster,
@@ -28,7 +29,6 @@ from vllm_parallel.catalog.rates import load_rates, pinned_factors
 from vllm_parallel.load import Load, Service, ServicePrice
 from vllm_parallel.price import Engine
 
-Json = Mapping[str, object]
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDER: Final = ROOT / "results" / "public-speeds"
 LLAMA: Final = ("llama-3.1-8b", "llama-3.1-8b-fp8", "llama-3.1-70b-fp8")
@@ -208,16 +208,16 @@ def _point(row: Json, configs: Path) -> Point | Unjudged:
         deployment=_deployment(row, configs),
         engine=Engine(str(row["engine"])),
         load=Load(
-            input_tokens=_whole(row, "input_tokens") or 0,
-            output_tokens=_whole(row, "output_tokens") or 0,
-            prompts=_whole(row, "prompts") or 0,
-            concurrency=_whole(row, "concurrency"),
-            rate=_number(row, "rate"),
+            input_tokens=whole_number(row, "input_tokens") or 0,
+            output_tokens=whole_number(row, "output_tokens") or 0,
+            prompts=whole_number(row, "prompts") or 0,
+            concurrency=whole_number(row, "concurrency"),
+            rate=number(row, "rate"),
         ),
         statistic=str(row["measured"]),
-        seconds=(_number(row, "milliseconds") or 0.0) / 1e3,
-        output_tokens_per_second=_number(row, "output_tokens_per_second") or 0.0,
-        ttft_seconds=(_number(row, "ttft_milliseconds") or 0.0) / 1e3,
+        seconds=(number(row, "milliseconds") or 0.0) / 1e3,
+        output_tokens_per_second=number(row, "output_tokens_per_second") or 0.0,
+        ttft_seconds=(number(row, "ttft_milliseconds") or 0.0) / 1e3,
         ttft_is_mean=row["ttft"] == "mean",
         assumed=tuple(assumed) if isinstance(assumed, list) else (),
         source=str(row["source"]),
@@ -234,7 +234,7 @@ def _deployment(row: Json, configs: Path) -> Deployment:
     )
     deployment = Deployment(
         model=model,
-        layout=Layout(tp=_whole(row, "tp") or 1),
+        layout=Layout(tp=whole_number(row, "tp") or 1),
         settings=settings,
         cluster=Cluster(gpu=load_gpu(str(row["gpu"])), gpus_per_node=GPUS_PER_NODE),
     )
@@ -254,13 +254,3 @@ def _elsewhere(deployment: Deployment) -> Deployment:
     )
     nodes = replace(deployment.cluster, gpu=None)
     return replace(deployment, settings=settings, cluster=nodes)
-
-
-def _whole(row: Json, key: str) -> int | None:
-    value = row.get(key)
-    return value if isinstance(value, int) else None
-
-
-def _number(row: Json, key: str) -> float | None:
-    value = row.get(key)
-    return float(value) if isinstance(value, int | float) else None

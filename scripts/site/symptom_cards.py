@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 from typing import Final
 
 from vllm_parallel import RULES
+from vllm_parallel.render.html import inline
 from vllm_parallel.symptoms import SYMPTOMS, Symptom
 from vllm_parallel.verdict import MEMORY_RULES
 
@@ -64,13 +64,8 @@ def _card(symptom: Symptom) -> str:
         for name in SAID.get(symptom.name, ())
     )
     return (
-        f'<div class="symptom"><h3 id="{symptom.name}">{_inline(symptom.sign)}'
+        f'<div class="symptom"><h3 id="{symptom.name}">{inline(symptom.sign)}'
         f'<a class="headerlink" href="#{symptom.name}" title="Permanent link">¶</a></h3>'
-        f"{said}<p>{_inline(symptom.cause)}.</p>"
-        f"<p><strong>Do:</strong> {_inline(symptom.fix)}.</p></div>"
+        f"{said}<p>{inline(symptom.cause)}.</p>"
+        f"<p><strong>Do:</strong> {inline(symptom.fix)}.</p></div>"
     )
-
-
-def _inline(text: str) -> str:
-    """Text with its backticks set as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

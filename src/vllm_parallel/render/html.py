@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -40,6 +41,15 @@ class Cell:
 def computed(text: str) -> Cell:
     """A figure that this package computed."""
     return Cell(text, Provenance.COMPUTED)
+
+
+def inline(text: str) -> str:
+    """Text as markup, its backticks set as code.
+
+    >>> inline("`--seed` < 1")
+    '<code>--seed</code> &lt; 1'
+    """
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def row(name: str, figures: Iterable[str], kind: Provenance = Provenance.COMPUTED) -> list[Cell]:

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.test_bench_results import GONE, RESULT, ZEROS, result, written
+from tests.bench.made import GONE, RESULT, ZEROS, result, written
 from vllm_parallel import cli
 
 ROOT: Final = Path(__file__).parents[1]

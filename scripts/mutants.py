@@ -65,7 +65,7 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
             "tests/test_mixers.py",
             "tests/test_catalog_sources.py",
         ),
-        *("tests/test_graph.py", "tests/test_ranks.py", "tests/test_placement.py"),
+        *("tests/graph", "tests/test_ranks.py", "tests/test_placement.py"),
         *("tests/test_collectives.py", "tests/test_price.py", "tests/test_load.py"),
     ),
     "parts": ("tests/test_overhead.py",),

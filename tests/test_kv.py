@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from tests.graph.dealing import stages
 from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog import load_gpu, load_model
 from vllm_parallel.cluster import Cluster
@@ -233,15 +234,6 @@ def test_groups(pattern: str) -> None:
     assert found == [(KIND_OF[letter], layers) for letter, layers in groups_dealt(pattern)]
 
 
-def stages_of(layers: int, count: int) -> list[list[int]]:
-    """Spare layers go to the second-last stage, the third-last, ..."""
-    sizes = [layers // count] * count
-    for spare in range(layers % count):
-        sizes[count - 2 - spare] += 1
-    numbers = iter(range(layers))
-    return [[next(numbers) for _ in range(size)] for size in sizes]
-
-
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_bytes_of_a_block(pattern: str) -> None:
     """On each stage the largest group's pages there; the groups are made over all stages."""
@@ -249,7 +241,7 @@ def test_bytes_of_a_block(pattern: str) -> None:
     for pp in range(1, len(pattern) + 1):
         cache = cache_of(pattern, Layout(pp=pp))
         assert list(cache.stages) == list(range(pp))
-        for stage, layers in enumerate(stages_of(len(pattern), pp)):
+        for stage, layers in enumerate(stages(len(pattern), pp)):
             here = [len(set(group) & set(layers)) for _, group in groups_dealt(pattern)]
             assert cache.block_bytes(stage) == max(here) * page, (pp, stage)
             assert cache.layers(stage) == len(layers)

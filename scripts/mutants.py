@@ -69,7 +69,7 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
         *("tests/test_collectives.py", "tests/test_price.py", "tests/test_load.py"),
     ),
     "parts": ("tests/test_overhead.py",),
-    "caches": ("tests/test_caches.py", "tests/test_kv.py"),
+    "caches": ("tests/caches", "tests/test_kv.py"),
     "search": ("tests/test_search.py", "tests/test_planned.py"),
 }
 # The stage that is likeliest to catch a mutant is asked first: most end there.

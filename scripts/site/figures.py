@@ -33,7 +33,7 @@ from vllm_parallel.catalog.rates import pinned_factors
 from vllm_parallel.constraints import Known
 from vllm_parallel.layouts import CONCURRENCY, CONTEXT
 from vllm_parallel.overhead import CURRENT
-from vllm_parallel.overhead.rounding import UNIT as ALLOCATOR_BLOCK
+from vllm_parallel.overhead.allocator import UNIT as ALLOCATOR_BLOCK
 from vllm_parallel.render.numbers import gib, size, to
 from vllm_parallel.term import RELEASE
 from vllm_parallel.units import GIB

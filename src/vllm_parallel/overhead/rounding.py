@@ -10,17 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from vllm_parallel.overhead.allocator import ALONE, SEGMENT, SMALL, SMALL_SEGMENT, UNIT
 from vllm_parallel.shard import Shard, Slice, layers_of
-from vllm_parallel.units import MIB, round_up
+from vllm_parallel.units import round_up
 from vllm_parallel.weight import Cut, Layer
-
-ALONE: Final = 10 * MIB
-UNIT: Final = 2 * MIB
-SEGMENT: Final = 20 * MIB
-SMALL: Final = MIB
-SMALL_SEGMENT: Final = 2 * MIB
 
 
 class Sizes(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from vllm_parallel.graph import ModelGraph
-from vllm_parallel.overhead.rounding import ALONE, SEGMENT, SMALL, SMALL_SEGMENT, UNIT
+from vllm_parallel.overhead.allocator import ALONE, SEGMENT, SMALL, SMALL_SEGMENT, UNIT
 from vllm_parallel.shard import Shard
 from vllm_parallel.units import round_up
 

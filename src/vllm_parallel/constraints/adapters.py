@@ -5,7 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test
+from vllm_parallel.constraints.constraint import (
+    Constraint,
+    RuleRow,
+    Test,
+    raised_at_config,
+    raised_at_load,
+)
 from vllm_parallel.deployment import Deployment
 
 RANKS: Final = (1, 8, 16, 32, 64, 128, 256, 320, 512)
@@ -45,8 +51,7 @@ def head_too_long(d: Deployment) -> bool:
     return takes and d.model.vocab > MAX_VOCABULARY
 
 
-lora_config: RuleRow = partial(Constraint, stage=Stage.CONFIG, source=CONFIG, known=Known.RAISED)
-lora_load: RuleRow = partial(Constraint, stage=Stage.LOAD, known=Known.RAISED)
+lora_config: RuleRow = partial(raised_at_config, source=CONFIG)
 
 ADAPTER_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
     lora_config(
@@ -77,14 +82,14 @@ ADAPTER_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
 )
 
 ADAPTER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
-    lora_load(
+    raised_at_load(
         name="lora-rank-divides-by-tp",
         broken=adapted(uneven_shards),
         says="{settings.max_lora_rank} is not divisible by {layout.tp}",
         fix="use a --max-lora-rank that {layout.tp} divides, or drop --fully-sharded-loras",
         source="vllm/lora/layers/base_linear.py, create_lora_weights",
     ),
-    lora_load(
+    raised_at_load(
         name="lora-expert-backend",
         broken=adapted(
             lambda d: shared_experts(d) and d.settings.experts.all2all_backend != BACKEND
@@ -94,7 +99,7 @@ ADAPTER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         fix="use --all2all-backend allgather_reducescatter",
         source=f"{EXPERTS}._ep_check",
     ),
-    lora_load(
+    raised_at_load(
         name="lora-without-split-tokens",
         broken=adapted(
             lambda d: (
@@ -108,7 +113,7 @@ ADAPTER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source=f"{EXPERTS}._ep_check",
         bare=True,
     ),
-    lora_load(
+    raised_at_load(
         name="lora-sharded-experts",
         broken=adapted(lambda d: shared_experts(d) and d.settings.fully_sharded_loras),
         says="Fused MoE LoRA does not support enable_expert_parallel=True together with "
@@ -116,7 +121,7 @@ ADAPTER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         fix="drop --fully-sharded-loras or --enable-expert-parallel",
         source=f"{EXPERTS}._verify_ep_fs",
     ),
-    lora_load(
+    raised_at_load(
         name="lora-vocabulary",
         broken=adapted(head_too_long),
         says="When using LoRA, vocab size must be <= 258048",

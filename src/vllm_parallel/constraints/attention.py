@@ -6,7 +6,13 @@ from functools import partial
 from typing import Final
 
 from vllm_parallel.block import GroupedQueryAttention
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
+from vllm_parallel.constraints.constraint import (
+    Constraint,
+    Known,
+    RuleRow,
+    config_rule,
+    divisors,
+)
 from vllm_parallel.deployment import Deployment
 
 SOURCE: Final = "vllm/config/model.py, verify_with_parallel_config"
@@ -32,7 +38,7 @@ def dcp_options(d: Deployment) -> list[int]:
     return [dcp for dcp in divisors(d.layout.tp) if dcp <= max(most, 1) and queries % dcp == 0]
 
 
-model_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG, source=SOURCE)
+model_rule: RuleRow = partial(config_rule, source=SOURCE)
 
 MODEL_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     model_rule(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from vllm_parallel.block import Attention, GroupedQueryAttention
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage
+from vllm_parallel.constraints.constraint import (
+    Constraint,
+    Known,
+    config_rule,
+    load_rule,
+)
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import UnevenSplitError
@@ -135,9 +139,6 @@ def lender_elsewhere(d: Deployment) -> Lender | None:
             return Lender(layer, keeps[sight])
     return None
 
-
-config_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG)
-load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD)
 
 # Tested as soon as the cache's config is made.
 TURBOQUANT_RULES: Final[tuple[Constraint[Deployment], ...]] = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from vllm_parallel.deployment import Deployment
@@ -107,6 +108,14 @@ class RuleRow(Protocol):
         bare: bool = ...,
     ) -> Constraint[Deployment]:
         """The row."""
+
+
+config_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG)
+load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD)
+raised_at_config: RuleRow = partial(config_rule, known=Known.RAISED)
+raised_at_load: RuleRow = partial(load_rule, known=Known.RAISED)
+# vLLM dies without a sentence of its own; the words are ours.
+bare_assert: RuleRow = partial(load_rule, known=Known.RECORDED, bare=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

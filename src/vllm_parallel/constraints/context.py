@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from vllm_parallel.constraints.caches import smallest_block
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test
+from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Test, load_rule
 from vllm_parallel.deployment import Deployment
 
 PCP_MANAGER: Final = "vllm/v1/worker/gpu/pcp_manager.py, PCPManager.validate_config"
@@ -48,7 +48,6 @@ def with_pcp(test: Test) -> Test:
     return lambda d: d.layout.pcp > 1 and test(d)
 
 
-load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD)
 pcp_rule: RuleRow = partial(load_rule, known=Known.READ, source=PCP_MANAGER)
 
 PCP_BACKEND_RULES: Final[tuple[Constraint[Deployment], ...]] = (

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 from typing import Final
 
 from vllm_parallel.block import Experts
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test, divisors
+from vllm_parallel.constraints.constraint import (
+    Constraint,
+    Known,
+    Test,
+    bare_assert,
+    divisors,
+    load_rule,
+)
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import pipeline_bounds
 
@@ -41,10 +47,6 @@ def physical_experts(d: Deployment) -> int:
     experts = d.model.experts
     return (experts.count if experts else 0) + d.redundant_experts
 
-
-load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD)
-# vLLM dies without a sentence of its own; the words are ours.
-bare_assert: RuleRow = partial(load_rule, known=Known.RECORDED, bare=True)
 
 EXPERT_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     bare_assert(

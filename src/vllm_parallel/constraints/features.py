@@ -5,7 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test
+from vllm_parallel.constraints.constraint import (
+    Constraint,
+    Known,
+    RuleRow,
+    Test,
+    config_rule,
+)
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 
@@ -48,7 +54,6 @@ def routed(test: Test) -> Test:
     return lambda d: d.settings.experts.return_routed_experts and test(d)
 
 
-config_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG)
 EAGLE_METHODS: Final = ("eagle", "eagle3", "mtp", "dflash", "dspark")
 routed_rule: RuleRow = partial(config_rule, source=f"{VLLM}, _verify_aux_output_compatibility")
 

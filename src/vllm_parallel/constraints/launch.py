@@ -11,7 +11,14 @@ from vllm_parallel.constraints.balancing import (
     local_engines,
     names_engine,
 )
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, Test
+from vllm_parallel.constraints.constraint import (
+    Constraint,
+    Known,
+    RuleRow,
+    Stage,
+    Test,
+    config_rule,
+)
 from vllm_parallel.deployment import Deployment
 
 SERVE: Final = "vllm/entrypoints/cli/serve.py, ServeSubcommand.cmd"
@@ -46,9 +53,7 @@ def supervised(test: Test) -> Test:
 
 flag_rule: RuleRow = partial(Constraint, stage=Stage.FLAGS, known=Known.READ)
 supervisor_rule: RuleRow = partial(flag_rule, source=SUPERVISOR)
-launch_rule: RuleRow = partial(
-    Constraint, stage=Stage.CONFIG, source=ENGINE_ARGS, known=Known.RECORDED
-)
+launch_rule: RuleRow = partial(config_rule, source=ENGINE_ARGS, known=Known.RECORDED)
 
 FLAG_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     supervisor_rule(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final, NamedTuple
 
 from vllm_parallel.block import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.constraints.caches import BACKEND_RULES, GROUP_RULES, STAGE_RULES
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
+from vllm_parallel.constraints.constraint import (
+    Constraint,
+    Known,
+    bare_assert,
+    divisors,
+    load_rule,
+)
 from vllm_parallel.constraints.context import (
     BOTH_CONTEXT_RULES,
     INTERLEAVE_RULES,
@@ -95,10 +100,6 @@ def kv_widths(d: Deployment) -> list[int]:
     heads, kv_heads = d.model.heads, d.model.kv_heads
     return [tp for tp in divisors(heads) if kv_heads % tp == 0 or tp % kv_heads == 0]
 
-
-load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD)
-# vLLM dies without a sentence of its own; the words are ours.
-bare_assert: RuleRow = partial(load_rule, known=Known.RECORDED, bare=True)
 
 LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     *NODE_RULES,

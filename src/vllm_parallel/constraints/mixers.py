@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
+from vllm_parallel.constraints.constraint import (
+    Constraint,
+    Known,
+    divisors,
+    raised_at_load,
+)
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.extras import Over
 from vllm_parallel.mixer import Mamba2
@@ -48,10 +52,8 @@ def uneven_extras(d: Deployment) -> list[int]:
     return [width for width in cut if width % d.layout.tp]
 
 
-load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD, known=Known.RAISED)
-
 MIXER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
-    load_rule(
+    raised_at_load(
         name="mixer-heads-divide-by-tp",
         broken=lambda d: any(mixer.heads % d.layout.tp for mixer in mamba2(d)),
         says="Tensor parallel world size must divide num heads.",
@@ -59,7 +61,7 @@ MIXER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         fix="use a --tensor-parallel-size of {options}",
         source=MIXER,
     ),
-    load_rule(
+    raised_at_load(
         name="mixer-groups-divide-by-tp",
         broken=lambda d: any(copies_group(d, m) and m.groups > 1 for m in mamba2(d)),
         says="If tensor parallel world size does not divide num_groups, then num_groups must "
@@ -68,7 +70,7 @@ MIXER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         fix="use a --tensor-parallel-size of {options}",
         source=MIXER,
     ),
-    load_rule(
+    raised_at_load(
         name="mixer-copies-need-bias",
         broken=lambda d: any(copies_group(d, m) and not m.conv_bias for m in mamba2(d)),
         says="'NoneType' object has no attribute 'weight_loader'",
@@ -76,7 +78,7 @@ MIXER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         "vLLM deals out with the copies of the group",
         source=MIXER,
     ),
-    load_rule(
+    raised_at_load(
         name="mixer-divides-by-tp",
         broken=lambda d: bool(uneven_widths(d)),
         says="tp={layout.tp} does not divide the mixer width of {options}.",
@@ -85,7 +87,7 @@ MIXER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source="vllm/model_executor/layers/linear.py, ColumnParallelLinear",
         bare=True,
     ),
-    load_rule(
+    raised_at_load(
         name="own-tensors-divide-by-tp",
         broken=lambda d: bool(uneven_extras(d)),
         says="tp={layout.tp} does not divide a width of {options}.",
@@ -95,7 +97,7 @@ MIXER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         bare=True,
         known=Known.RECORDED,
     ),
-    load_rule(
+    raised_at_load(
         name="tied-head-without-embedding",
         broken=lambda d: (
             d.layout.pp > 1 and d.model.tied and d.model.traits.tied_head_wants is not None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final, NamedTuple
 
 from vllm_parallel.constraints.balancing import counted_engines, local_engines, names_engine
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage
+from vllm_parallel.constraints.constraint import Constraint, Known, load_rule
 from vllm_parallel.deployment import Deployment
 
 
@@ -50,8 +49,6 @@ def spread(d: Deployment) -> Spread:
     """The replica's nodes and engines, for sentences."""
     return Spread(nodes_of_replica(d), local_engines(d))
 
-
-load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD)
 
 NODE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     load_rule(

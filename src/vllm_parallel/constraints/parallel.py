@@ -11,7 +11,13 @@ from vllm_parallel.constraints.balancing import (
     first_engine,
     local_engines,
 )
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage, divisors
+from vllm_parallel.constraints.constraint import (
+    Constraint,
+    Known,
+    RuleRow,
+    config_rule,
+    divisors,
+)
 from vllm_parallel.deployment import Deployment
 
 SOURCE: Final = "vllm/config/parallel.py, ParallelConfig"
@@ -31,7 +37,7 @@ def replica_outgrows_node(d: Deployment) -> bool:
     )
 
 
-parallel_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG, source=SOURCE)
+parallel_rule: RuleRow = partial(config_rule, source=SOURCE)
 
 PARALLEL_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     parallel_rule(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage
+from vllm_parallel.constraints.constraint import Constraint, raised_at_load
 from vllm_parallel.deployment import HOPPER, Deployment
 from vllm_parallel.kv.layers import chip_of
 
@@ -18,10 +17,8 @@ def on_hopper(d: Deployment) -> bool:
     return d.model.traits.sparse_attention and chip_of(d) == int(HOPPER)
 
 
-sparse_rule: RuleRow = partial(Constraint, stage=Stage.LOAD, known=Known.RAISED)
-
 SPARSE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
-    sparse_rule(
+    raised_at_load(
         name="sparse-block-size",
         broken=lambda d: on_hopper(d) and (d.settings.block_size or 0) % SPARSE_BLOCK != 0,
         says="No valid attention backend found for cuda: block_size not supported",
@@ -29,7 +26,7 @@ SPARSE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         source="vllm/platforms/cuda.py, get_attn_backend_cls",
         bare=True,
     ),
-    sparse_rule(
+    raised_at_load(
         name="sparse-dcp-cache",
         broken=lambda d: (
             on_hopper(d) and d.layout.dcp > 1 and d.settings.kv_cache_dtype in UNQUANTISED

@@ -28,11 +28,8 @@ from vllm_parallel.constraints.launch import (
 )
 from vllm_parallel.constraints.load import LATE_RULES, LOAD_RULES
 from vllm_parallel.constraints.parallel import PARALLEL_RULES
-from vllm_parallel.constraints.quantisation import (
-    QUANTISED_CONFIG_RULES,
-    QUANTISED_LOAD_RULES,
-    QUANTIZATION_RULES,
-)
+from vllm_parallel.constraints.quantisation import QUANTISED_CONFIG_RULES, QUANTIZATION_RULES
+from vllm_parallel.constraints.quantised_layers import QUANTISED_LOAD_RULES
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.errors import LayoutError
 

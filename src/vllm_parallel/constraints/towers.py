@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
-from vllm_parallel.constraints.constraint import Constraint, Known, RuleRow, Stage
+from vllm_parallel.constraints.constraint import Constraint, raised_at_load
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import pipeline_bounds
 
@@ -38,10 +37,8 @@ def starts_too_early(d: Deployment) -> bool:
     return pipeline_bounds(d.model.layers, d.layout.pp)[1] < needed
 
 
-tower_rule: RuleRow = partial(Constraint, stage=Stage.LOAD, known=Known.RAISED)
-
 TOWER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
-    tower_rule(
+    raised_at_load(
         name="tower-divides-by-tp",
         broken=lambda d: uneven_units(d) is not None,
         says="{options} is not divisible by {layout.tp}",
@@ -54,7 +51,7 @@ TOWER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
 
 # Once the language model is built.
 LATE_TOWER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
-    tower_rule(
+    raised_at_load(
         name="stage-after-deepstack",
         broken=starts_too_early,
         says="start_layer should be greater than or equal to len(deepstack_visual_indexes)",

@@ -126,6 +126,12 @@ def test_unknown_gpu(name: str) -> None:
 
 # Spellings.
 
+LLAMA_3: Final = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+}
 YARN: Final = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
 
 
@@ -184,7 +190,7 @@ def test_positions_and_lengths() -> None:
     for scaling, rows, tokens in (
         (None, 4096, 4096),
         ({"rope_type": "default"}, 4096, 4096),
-        ({"rope_type": "llama3", "factor": 8.0}, 4096, 4096),
+        (LLAMA_3, 4096, 4096),
         (YARN, 4096, 4096),
         ({"rope_type": "yarn", "factor": 4.0}, 16_384, 4096),
         ({"rope_type": "linear", "factor": 2.5}, 10_240, 10_240),

@@ -70,10 +70,24 @@ BAD: Final[tuple[tuple[Config, str], ...]] = (
     ({"hidden_act": "gelu"}, "has the activation 'gelu'; vLLM takes silu alone here"),
     ({"layer_types": ["full_attention"] * 3}, "has 3 layer_types for 32 layers; give one for each"),
     ({"layer_types": "full_attention"}, "has 'layer_types': 'full_attention'; it should be a list"),
+    ({"layer_types": ["zebra"] * 32}, "has 'zebra' among its layer_types; transformers knows full"),
+    (
+        {"layer_types": ["attention"] * 32, "mlp_layer_types": ["dense"]},
+        "has 1 mlp_layer_types for 32 layers; give one for each layer",
+    ),
+    (
+        {"text_config": {"num_hidden_layers": 1, "layer_types": []}},
+        "has 0 layer_types for 1 layers",
+    ),
+    ({"model_type": "lama"}, "has 'model_type': 'lama', which neither vLLM nor transformers knows"),
+    ({"model_type": ""}, "has 'model_type': '', which neither"),
+    ({"model_type": ["llama"]}, "has 'model_type': [\"llama\"]; it should be a string"),
+    ({"rope_scaling": {"type": "dynamic", "alpha": 2.0}}, "rope_scaling lacks 'factor'; it should"),
+    ({"rope_scaling": {"type": "llama3", "factor": 8.0}}, "rope_scaling lacks 'low_freq_factor'"),
     ({"rope_scaling": [1]}, "has 'rope_scaling': [1]; it should be an object"),
     ({"rope_scaling": "yarn"}, "has 'rope_scaling': 'yarn'; it should be an object"),
     ({"rope_scaling": {"rope_type": "zebra"}}, "scales rotary positions by 'zebra', which is not"),
-    ({"rope_scaling": {"type": "dynamic"}}, "rope_scaling lacks 'factor'; it should be a positive"),
+    ({"rope_scaling": {"type": "dynamic"}}, "rope_scaling lacks 'factor'; it should be given"),
     ({"rope_scaling": {"rope_type": 3}}, "rope_scaling has 'rope_type': 3; it should be a string"),
     ({"rope_scaling": YARN | {"factor": None}}, "rope_scaling has 'factor': null; it should"),
     ({"rope_scaling": YARN | {"factor": float("nan")}}, "rope_scaling has 'factor': NaN; it"),
@@ -89,6 +103,7 @@ BAD: Final[tuple[tuple[Config, str], ...]] = (
     ),
     ({"quantization_config": [4]}, "has 'quantization_config': [4]; it should be an object"),
     ({"quantization_config": {"quant_method": 4}}, "has 'quant_method': 4; it should be a string"),
+    ({"quantization_config": {"quant_method": None}}, "has 'quant_method': null; leave it out"),
     ({"text_config": [1]}, "has 'text_config': [1]; it should be an object"),
     ({"text_config": {"hidden_size": -5}}, "has 'hidden_size': -5; it should be a whole number"),
 )
@@ -97,6 +112,18 @@ BAD: Final[tuple[tuple[Config, str], ...]] = (
 @pytest.mark.parametrize("change, says", BAD, ids=[says[:40] for _, says in BAD])
 def test_bad_config(change: Config, says: str) -> None:
     assert says in refused({**LLAMA, **change})
+
+
+def test_what_is_no_fault_of_a_config() -> None:
+    """Other layers' kinds are looked at beside `layer_types` alone; code brings its own types."""
+    changes: tuple[Config, ...] = (
+        {"mlp_layer_types": ["dense"]},
+        {"layer_types": None},
+        {"model_type": "lama", "auto_map": {"AutoConfig": "configuration_lama.Lama"}},
+        {"quantization_config": {}},
+    )
+    for change in changes:
+        assert load_model({**LLAMA, **change}).layers == 32
 
 
 def nested(depth: int) -> object:

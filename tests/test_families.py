@@ -76,6 +76,12 @@ def test_every_reader_is_there() -> None:
     assert reader_of("BertModel") is None
 
 
+LLAMA_3: Final = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+}
 ALTERNATING: Final = ["full_attention", "sliding_attention"] * 4
 
 
@@ -307,7 +313,7 @@ def test_rotary_tables() -> None:
     for family, keys, rows, dim, tokens in (
         ("Llama", {}, 4096, 32, 4096),
         ("Llama", {"rope_scaling": scaled}, 8192, 32, 8192),
-        ("Llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, 4096, 32, 4096),
+        ("Llama", {"rope_scaling": LLAMA_3}, 4096, 32, 4096),
         ("Glm4Moe", {}, 4096, 16, 4096),
         ("Glm4Moe", {"partial_rotary_factor": 1.0}, 4096, 32, 4096),
         ("Glm4Moe", {"rope_parameters": half}, 4096, 8, 4096),

@@ -135,7 +135,7 @@ def test_tables_of_each_family() -> None:
         ("OPT", {}, []),
         ("Falcon", {}, [(4096, 32)]),
         ("Llama", {"rope_scaling": {"type": "mrope", "mrope_section": [8, 4, 4]}}, [(16_384, 32)]),
-        ("Llama", {"rope_scaling": {"type": "dynamic", "alpha": 9.0}}, [(4096, 32)]),
+        ("Llama", {"rope_scaling": {"type": "dynamic", "factor": 1.0, "alpha": 9.0}}, [(4096, 32)]),
         ("Llama", {"rope_parameters": {"rope_type": "default", "rope_dim": 8}}, [(4096, 8)]),
     ):
         model = read(family, BARE, **keys)

@@ -23,6 +23,7 @@ ROOT = HERE.parents[1]
 # The script that asks vLLM for a list, and the file that has it.
 LISTS: Mapping[str, Path] = {
     "metrics.py": ROOT / "src" / "vllm_parallel" / "engine" / "metrics" / "registered.json",
+    "model_types.py": ROOT / "src/vllm_parallel/catalog/families/model_types.json",
     "bench_fields.py": ROOT / "tests" / "oracle" / "recorded" / "bench_fields.json",
 }
 

@@ -45,6 +45,7 @@ TARGET = ROOT / "tests" / "oracle" / "recorded"
 ENGINE = ROOT / "src" / "vllm_parallel" / "engine"
 FLAGS = ENGINE / "flags.json"
 METRICS = ENGINE / "metrics" / "registered.json"
+MODEL_TYPES = ENGINE.parent / "catalog" / "families" / "model_types.json"
 OTHERS = ROOT / "build" / "record"
 SHELVES = (
     ROOT / "src" / "vllm_parallel" / "catalog" / "models",
@@ -61,10 +62,14 @@ BUILDS_IN_SAMPLE = 7  # one for so many verdicts, as it takes so much longer
 
 
 FILES = (
-    "flags", "metrics", "bench_fields", "verdicts", "builds", "groups", "wide_groups",
-    "deployed_builds",
+    "flags", "metrics", "bench_fields", "model_types", "verdicts", "builds", "groups",
+    "wide_groups", "deployed_builds",
 )  # fmt: skip
-OF_ONE_RELEASE = {"metrics", "bench_fields"}  # their scripts know where this release has them
+OF_ONE_RELEASE = {
+    "metrics",
+    "bench_fields",
+    "model_types",
+}  # their scripts know where this release has them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,9 +194,10 @@ def condensed(answer: Row) -> Row:
 
 
 def record_list(python: str, record: Record, script: str) -> None:
-    """Writes what a script finds in vLLM: the options of its commands, its metrics, its fields."""
+    """Writes a list that a script finds in vLLM: options, metrics, fields, types of models."""
     # The contract's tables lie in the package, whose wheel has to carry them.
-    theirs = {"flags": FLAGS, "metrics": METRICS} if record.is_contract else {}
+    tables = {"flags": FLAGS, "metrics": METRICS, "model_types": MODEL_TYPES}
+    theirs = tables if record.is_contract else {}
     target = theirs.get(script, record.target / f"{script}.json")
     command = [python, str(HERE / f"{script}.py")]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
@@ -234,7 +240,7 @@ def main() -> None:
     record = Record.of(sys.argv[1:], os.environ)
     record.target.mkdir(parents=True, exist_ok=True)
     python = engine(record.release)
-    for script in ("flags", "metrics", "bench_fields"):
+    for script in ("flags", "metrics", "bench_fields", "model_types"):
         if script in record.files:
             record_list(python, record, script)
     if record.files & {"verdicts", "builds", "groups", "wide_groups"}:

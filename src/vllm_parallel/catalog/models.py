@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from vllm_parallel.catalog.class_checks import refuse_layer_types, refuse_unknown_type
 from vllm_parallel.catalog.families import FAMILIES, is_multimodal, reader_of
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.dtype import Dtype
@@ -92,6 +93,9 @@ def read_config(config: JsonObject, name: str, *, as_bf16: bool) -> ModelConfig:
     text = config.get("text_config")
     whole = is_multimodal(architecture)  # its reader tells the parts apart itself
     inner = text if isinstance(text, Mapping) and not whole else {}
+    refuse_unknown_type(outer)
+    for part in filter(None, (outer, outer.nested("text_config"))):
+        refuse_layer_types(part)
     model = reader(Keys(name, {**config, **inner, "architecture": architecture}))
     keys = _quantisation(outer)
     if keys is None:

@@ -23,6 +23,11 @@ UNSCALED: Final = ("default", "llama3", "dynamic", "ntk", WHOLE_HEAD)  # the con
 STRETCHED: Final = ("dynamic", "ntk")  # their factor moves the base
 FROM_ORIGINAL: Final = ("yarn", "deepseek_yarn")  # original positions times the factor
 LONG: Final = "longrope"  # original positions for the short factors, then the config's
+WANTED: Final = {  # transformers, RotaryEmbeddingConfigMixin: keys without which it ends
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
+    "dynamic": ("factor",),
+    LONG: ("short_factor", "long_factor"),
+}
 LENGTH_ALREADY_SCALED: Final = ("llama3", "yarn", "deepseek_yarn", LONG)
 SPELT: Final = {"su": LONG, "mrope": "default"}
 ORIGINAL: Final = "original_max_position_embeddings"
@@ -142,6 +147,8 @@ def _positions(keys: Keys, rope: Keys) -> int:
     sections = MROPE_POSITIONS if rope.items("mrope_section") is not None else 1
     if kind == "default":
         return positions * sections
+    for key in WANTED.get(kind, ()):
+        rope.refuse_missing(key)
     if kind in UNSCALED:
         if kind in STRETCHED and not rope.has("alpha"):
             rope.number("factor")
@@ -149,8 +156,6 @@ def _positions(keys: Keys, rope: Keys) -> int:
     if kind in FROM_ORIGINAL:
         return ceil(_original(keys, rope) * sections * rope.number("factor"))
     if kind == LONG:
-        for factors in ("short_factor", "long_factor"):
-            rope.refuse_missing(factors)
         return _original(keys, rope) + positions
     if kind == "linear":
         if isinstance(rope.values.get("factor"), int):

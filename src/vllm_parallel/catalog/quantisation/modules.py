@@ -50,6 +50,7 @@ def quantised(model: ModelConfig, keys: Keys) -> ModelConfig:
         CatalogError: a method, or a layout of one, that is not modelled.
     """
     _refuse_towers(model)
+    keys.refuse_null("quant_method")
     name = keys.text("quant_method", default="").lower().replace("_tensors", "-tensors")
     if not name:
         return model  # as vLLM takes it

@@ -83,6 +83,20 @@ BAD: Final[tuple[tuple[Config, str], ...]] = (
     ({"model_type": ""}, "has 'model_type': '', which neither"),
     ({"model_type": ["llama"]}, "has 'model_type': [\"llama\"]; it should be a string"),
     ({"rope_scaling": {"type": "dynamic", "alpha": 2.0}}, "rope_scaling lacks 'factor'; it should"),
+    ({"rope_theta": "10000"}, "has 'rope_theta': '10000'; it should be a number"),
+    ({"rope_theta": None}, "has 'rope_theta': null; it should be a number"),
+    (
+        {"rope_scaling": {"rope_theta": [1]}},
+        "rope_scaling has 'rope_theta': [1]; it should be a nu",
+    ),
+    (
+        {"rope_scaling": {"partial_rotary_factor": 2.0}},
+        "rotates 2 of a head; partial_rotary_factor",
+    ),
+    (
+        {"rope_scaling": {"type": "linear", "rope_type": "yarn", "factor": 2.0}},
+        "rope_scaling has 'rope_type': 'yarn' and 'type': 'linear'; keep the one that holds",
+    ),
     ({"rope_scaling": {"type": "llama3", "factor": 8.0}}, "rope_scaling lacks 'low_freq_factor'"),
     ({"rope_scaling": [1]}, "has 'rope_scaling': [1]; it should be an object"),
     ({"rope_scaling": "yarn"}, "has 'rope_scaling': 'yarn'; it should be an object"),

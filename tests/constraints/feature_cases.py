@@ -268,4 +268,12 @@ FEATURE_CASES: Final = (
         "model config contains an n_predict parameter.",
         fix="add num_speculative_tokens to --speculative-config",
     ),
+    Case(
+        rule="mtp-of-the-family",
+        model="mistral-7b-v0.3",
+        fails={"speculative_config": {"method": "mtp", "num_speculative_tokens": 1}},
+        passes=({"speculative_config": {"method": "ngram", "num_speculative_tokens": 1}}, {}),
+        says="Unsupported speculative method: 'mtp'",
+        fix="use ngram, or drop --speculative-config: mistral-7b-v0.3 predicts no second token",
+    ),
 )

@@ -71,6 +71,12 @@ class Keys:
             raise self._bad(key, value, "a positive number")
         return float(value)
 
+    def real(self, key: str) -> None:
+        """Refuse what is no number; any number will do."""
+        value = self.values.get(key)
+        if not isinstance(value, int | float):
+            raise self._bad(key, value, "a number")
+
     def flag(self, key: str, *, default: bool = False) -> bool:
         """True or false; missing is the default."""
         value = self.values.get(key)

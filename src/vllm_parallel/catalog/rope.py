@@ -54,10 +54,27 @@ def rope_keys(keys: Keys, kind: str | None = None) -> Keys:
         given = keys.nested("rope_parameters") or Keys(keys.name, {})
     inner = given.values.get(kind) if kind is not None else None
     values = dict(inner if isinstance(inner, Mapping) else given.values)
+    _refuse_two_types(given)
     named = values.get("rope_type") or values.get("type") or "default"
     values["rope_type"] = SPELT.get(named, named) if isinstance(named, str) else named
     values.setdefault("rope_theta", keys.values.get("rope_theta", THETA))
     return Keys(given.name, values)
+
+
+def _refuse_two_types(rope: Keys) -> None:
+    """Refuse a new and an old key of the type that say different things.
+
+    Source: vllm/transformers_utils/config.py, patch_legacy_rope_type (v0.32.0)
+    """
+    if "rope_type" not in rope.values or "type" not in rope.values:
+        return
+    new, old = rope.values["rope_type"], rope.values["type"]
+    if new != old and (not isinstance(old, str) or SPELT.get(old) != new):
+        raise CatalogError(
+            subject=rope.name,
+            problem=f"has 'rope_type': {shortened(new)} and 'type': {shortened(old)}",
+            fix="keep the one that holds",
+        )
 
 
 def rope_type(keys: Keys) -> str:
@@ -143,6 +160,7 @@ def read_dtype(keys: Keys) -> Dtype:
 
 def _positions(keys: Keys, rope: Keys) -> int:
     kind = rope.text("rope_type")
+    rope.real("rope_theta")
     positions = keys.size("max_position_embeddings")
     sections = MROPE_POSITIONS if rope.items("mrope_section") is not None else 1
     if kind == "default":
@@ -189,6 +207,12 @@ def _rotated(keys: Keys, rope: Keys, dim: int, partial: float) -> int:
         return dim
     named = next((key for key in PARTIAL if keys.has(key)), PARTIAL[0])
     share = rope.number(PARTIAL[0], default=keys.number(named, default=partial))
+    if share > 1:
+        raise CatalogError(
+            subject=keys.name,
+            problem=f"rotates {share:g} of a head",
+            fix=f"{PARTIAL[0]} is a share from 0 to 1",
+        )
     rotated = rope.optional("rope_dim") or int(dim * share)
     return rotated + rotated % 2  # a cosine and a sine for each pair, a last one alone
 

@@ -88,7 +88,8 @@ def read_phi3(keys: Keys) -> ModelConfig:
         rope = keys.nested("rope_scaling") or keys.nested("rope_parameters") or keys
         if rope.text("rope_type", "type") == "su":  # transformers fills in the length for others
             rope.refuse_missing("original_max_position_embeddings")
-        keys = keys.with_(rope_scaling={**rope_keys(keys).values, "rope_type": LONG})
+        stretched = rope_keys(keys).without("type").with_(rope_type=LONG)
+        keys = keys.with_(rope_scaling=stretched.values)
     attention = grouped(keys, HeadDefaults(null_kv_heads=True))
     return llama_layers(keys, attention, named_windows(keys))
 

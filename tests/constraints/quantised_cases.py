@@ -110,6 +110,16 @@ QUANTISED_CONFIG_CASES: Final = (
         fix="drop --quantization, or use a checkpoint that is quantised so",
     ),
     Case(
+        rule="quantised-by-a-method-that-is-taken",
+        model=dense({"quant_method": "fbgemm_fp8"}),
+        fails={"eplb_config": {"num_redundant_experts": 2}},  # refused too, but later
+        passing_model=dense(AWQ),
+        passes=({}, {"tp": 2}),
+        says="('The quantization method %s is deprecated and will be removed in future versions of "
+        "vLLM. To bypass, set `--allow-deprecated-quantization`.', 'fbgemm_fp8')",
+        fix=ANOTHER,
+    ),
+    Case(
         rule="quantization-config",
         model=dense(GPTQ | {"desc_act": True}),
         fails={},

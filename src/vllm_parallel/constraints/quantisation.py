@@ -46,6 +46,11 @@ def mismatched(d: Deployment) -> bool:
     return not quantisation.insists and asked not in ALIASES.get(checkpoint, (checkpoint,))
 
 
+def takes_method(quantisation: Quantisation) -> bool:
+    """Whether vLLM still takes checkpoints of this method; it asks before it reads their config."""
+    return quantisation.checkpoint in METHODS and quantisation.checkpoint not in DEPRECATED
+
+
 def asks_alone(d: Deployment) -> str | None:
     """A word of `--quantization` that no checkpoint backs and that quantises nothing by itself."""
     asked = d.settings.quantization
@@ -84,11 +89,18 @@ QUANTIZATION_RULES: Final[tuple[Constraint[Deployment], ...]] = (
         fix="drop --quantization",
         source=VERIFY,
     ),
+    config_rule(
+        name="quantised-by-a-method-that-is-taken",
+        broken=when_quantised(lambda _, q: q.refused_at_config is not None and not takes_method(q)),
+        says="{model.quantisation.refused_at_config}",
+        fix="use a checkpoint with another quantization_config",
+        source=VERIFY,
+    ),
 )
 QUANTISED_CONFIG_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     config_rule(
         name="quantization-config",
-        broken=when_quantised(lambda _, q: q.refused_at_config is not None),
+        broken=when_quantised(lambda _, q: q.refused_at_config is not None and takes_method(q)),
         says="{model.quantisation.refused_at_config}",
         fix="use a checkpoint with another quantization_config",
     ),

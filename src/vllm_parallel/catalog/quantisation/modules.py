@@ -104,12 +104,12 @@ def _method(model: ModelConfig, name: str, keys: Keys) -> Method:
     if name == "mxfp4":
         gpt_oss = model.architecture == "GptOssForCausalLM"
         return Mxfp4(name="gpt_oss_mxfp4" if gpt_oss else "mxfp4")
-    names = _names(model)
-    reader = READERS.get(name)
     if name in DEPRECATED:
         raise Refused(str((DEPRECATION, name)))
     if name not in METHODS:
         raise Refused(f"Unknown quantization method: {name}. Must be one of {list(METHODS)}.")
+    names = _names(model)
+    reader = READERS.get(name)
     if reader is None:
         raise CatalogError(
             subject=model.name,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from vllm_parallel.catalog.keys import Keys
-from vllm_parallel.catalog.quantisation import experts, layouts
+from vllm_parallel.catalog.quantisation import layouts, packed_experts
 from vllm_parallel.catalog.quantisation.keys import truth, whole_number, words
 from vllm_parallel.catalog.quantisation.method import (
     Method,
@@ -54,7 +54,7 @@ class Awq:
         """Quantised unless their name holds an ignored one."""
         if any(entry in module.prefix for entry in self.ignored):
             return None
-        return experts.awq(self.group, module.hidden, zero_points=self.zero_points)
+        return packed_experts.awq(self.group, module.hidden, zero_points=self.zero_points)
 
     def cache(self, *, latent: bool) -> Scheme | None:  # noqa: ARG002
         """None."""
@@ -117,14 +117,14 @@ class Gptq:
         """As the first rule for them says."""
         own = self._for(module)
         if own is None:
-            return experts.gptq_left_out(self.bits, self.group, module.hidden)
+            return packed_experts.gptq_left_out(self.bits, self.group, module.hidden)
         if (own.bits, own.group) != (self.bits, self.group):
             raise CatalogError(
                 subject=module.prefix,
                 problem="has a dynamic rule of its own, which is not modelled for experts",
                 fix="ask for its unquantised twin with --as-bf16",
             )
-        return experts.gptq(self.bits, self.group, module.hidden)
+        return packed_experts.gptq(self.bits, self.group, module.hidden)
 
     def cache(self, *, latent: bool) -> Scheme | None:  # noqa: ARG002
         """None."""

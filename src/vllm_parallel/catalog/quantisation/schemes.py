@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from vllm_parallel.catalog.quantisation import experts, layouts
+from vllm_parallel.catalog.quantisation import experts, layouts, packed_experts
 from vllm_parallel.catalog.quantisation.method import Refused
 from vllm_parallel.catalog.quantisation.strategy import Args, Target
 from vllm_parallel.dtype import Dtype
@@ -125,7 +125,7 @@ def _packed_experts(target: Target) -> Scheme:
         )
     if w.bits not in MARLIN_BITS:
         raise _not_modelled("the experts", f"{w.bits}-bit integers")
-    return experts.packed(w.bits, w.columns, symmetric=w.symmetric)
+    return packed_experts.packed(w.bits, w.columns, symmetric=w.symmetric)
 
 
 def _fp8_experts(w: Args, i: Args) -> Scheme:

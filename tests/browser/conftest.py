@@ -19,6 +19,8 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.browser.planner_page import opened
+
 ROOT: Final = Path(__file__).parents[2]
 SITE: Final = Path(os.environ.get("SITE", ROOT / "site"))
 WHOLE: Final = "print/index.html"
@@ -107,3 +109,16 @@ def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture
+def python() -> None:
+    """Tests that need the site's own Python; without it they are said not to have run."""
+    if not (SITE / "assets/pyodide/pyodide.asm.wasm").is_file():
+        pytest.skip(f"{NOT_RUN}: this site has no Pyodide; make pyodide site")
+
+
+@pytest.fixture
+def planner(page: Page, host: str) -> Page:
+    """The planner, opened, with its first answer."""
+    return opened(page, host)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import zlib
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -14,8 +12,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import NOT_RUN, SITE, served
+from tests.browser.conftest import SITE, served
 from tests.browser.look import PHONE, SCHEMES, WIDEST, violations, watch
+from tests.browser.planner_page import ASK, DROP, FILL, LATE, PASTE, PYTHON_MS, QWEN, opened, said
 from tests.browser.planner_questions import MODELS, batch_lines, forms
 from vllm_parallel.engine.commands import find
 from vllm_parallel.planned.answering import answered, batch
@@ -23,84 +22,12 @@ from vllm_parallel.review import Review
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 
+
 SEED: Final = 8
 BATCHED, FORMS = 400, 100
-QWEN: Final = (MODELS / "qwen3-32b.json").read_text("utf-8")
+
+
 KINDS: Final = ("accepted", "config", "load", "memory", "error")
-PYTHON_MS: Final = 120_000
-# The page's own engine, begun apart from the form.
-ENGINE: Final = """
-  const { Engine } = await import("../assets/javascripts/planner-engine.js")
-  const { python, archive } = document.getElementById("planner").dataset
-  const [files, packed] = [python, archive].map(name => new URL(`../${name}`, location).href)
-  const engine = window.engine ??= new Engine({ python: files, archive: packed })
-"""
-ASK: Final = f"""async ([ask, texts]) => {{ {ENGINE}
-  const found = []
-  for (const text of texts) found.push(await engine.ask(ask, text))
-  return found
-}}"""
-LATE: Final = f"""async text => {{ {ENGINE}
-  await engine.begin()
-  const sent = engine.send({{ ask: "answered", text }}, 1, "late")
-  const why = await sent.catch(error => error.message)
-  return [why, engine.begun, (await engine.ask("batch", "[1]")).length > 0]
-}}"""
-PASTE: Final = """text => {
-  const data = new DataTransfer()
-  data.setData("text/plain", text)
-  document.body.dispatchEvent(new ClipboardEvent("paste", {
-    clipboardData: data, bubbles: true, cancelable: true }))
-}"""
-# Into the empty field for a config, where every text counts as one.
-FILL: Final = """text => {
-  const own = document.getElementById("planner-config")
-  own.value = ""
-  const data = new DataTransfer()
-  data.setData("text/plain", text)
-  own.dispatchEvent(new ClipboardEvent("paste", {
-    clipboardData: data, bubbles: true, cancelable: true }))
-}"""
-DROP: Final = """text => {
-  const data = new DataTransfer()
-  data.items.add(new File([text], "config.json", { type: "application/json" }))
-  const seen = new Promise(done => {
-    document.getElementById("planner").addEventListener("answered", done, { once: true })
-  })
-  document.getElementById("planner").dispatchEvent(new DragEvent("drop", {
-    dataTransfer: data, bubbles: true, cancelable: true }))
-  return seen.then(() => {})
-}"""
-
-
-@pytest.fixture
-def python() -> None:
-    """Tests that need the site's own Python; without it they are said not to have run."""
-    if not (SITE / "assets/pyodide/pyodide.asm.wasm").is_file():
-        pytest.skip(f"{NOT_RUN}: this site has no Pyodide; make pyodide site")
-
-
-@pytest.fixture
-def planner(page: Page, host: str) -> Page:
-    """The planner, opened, with its first answer."""
-    return opened(page, host)
-
-
-def opened(page: Page, host: str, query: str = "") -> Page:
-    page.set_default_timeout(PYTHON_MS)
-    page.goto(f"{host}/planner/{query}", wait_until="load")
-    page.wait_for_selector("#planner:not([hidden])")
-    page.wait_for_function("document.getElementById('planner-said').textContent !== ''")
-    return page
-
-
-def said(page: Page) -> str:
-    """What the page says, once it no longer loads or computes."""
-    page.wait_for_function(
-        "!document.getElementById('planner-answer').inert"
-        " && !document.getElementById('planner-said').textContent.startsWith('Loading')"
-    )
-    return page.inner_text("#planner-said")
 
 
 def test_the_browser_answers_byte_for_byte_as_here(planner: Page, python: None) -> None:
@@ -211,35 +138,6 @@ def test_a_question_that_takes_too_long_is_ended(planner: Page, host: str, pytho
     assert planner.evaluate(LATE, asked) == ["late", False, True]
 
 
-def test_the_address_holds_the_question(planner: Page, host: str) -> None:
-    planner.select_option("#planner-model", "deepseek-r1")
-    planner.select_option("#planner-gpu", "h200")
-    planner.fill("#planner-nodes", "2")
-    planner.press("#planner-nodes", "Enter")
-    before = said(planner)
-    third = planner.locator(".ranking input").nth(2)
-    third.check()
-    command = planner.inner_text(".command")
-    planner.wait_for_function("new URL(location).searchParams.has('layout')")
-    other = planner.context.new_page()
-    opened(other, host, planner.url.partition("/planner/")[2])
-    assert said(other) == before
-    assert other.inner_text(".command") == command
-    assert other.locator(".ranking input").nth(2).is_checked()
-
-
-def test_the_address_holds_a_config(planner: Page, host: str, python: None) -> None:
-    planner.evaluate(PASTE, QWEN)
-    before = said(planner)
-    other = planner.context.new_page()
-    opened(other, host, planner.url.partition("/planner/")[2])
-    assert "13 MiB" in said(other) or "Compute it here" in said(other)
-    assert other.input_value("#planner-config") == QWEN
-    other.click("#planner-said button")
-    other.wait_for_selector(".ranking")
-    assert said(other) == before
-
-
 STATES: Final = (
     "?model=deepseek-r1&gpu=h200&nodes=2",
     "?model=deepseek-r1&gpu=rtx-4090&gpus_per_node=1&goal=capacity",
@@ -269,37 +167,6 @@ def test_a_site_in_a_folder_of_its_host(page: Page) -> None:
         assert "From the figures that the site was built with." in said(page)
 
 
-def test_an_address_that_anyone_wrote(page: Page, host: str) -> None:
-    watched = watch(page, host)
-    packer = zlib.compressobj(9, wbits=-15)
-    bomb = packer.compress(bytes(50 * 2**20)) + packer.flush()
-    unpacks = f"#config={base64.urlsafe_b64encode(bomb).decode().rstrip('=')}"
-    for query in (
-        "?model=%3Cimg%3E", "?gpu=x&nodes=%3Cb%3E", "#config=AAAA", "?layout=tp%22", unpacks,
-    ):  # fmt: skip
-        opened(page, host, query)
-        assert said(page), query
-        page.goto("about:blank")
-    assert not watched.errors
-
-
-def test_the_address_is_read_after_going_back(planner: Page, host: str) -> None:
-    planner.fill("#planner-nodes", "2")
-    planner.press("#planner-nodes", "Enter")
-    before = said(planner)
-    planner.goto("about:blank")
-    planner.go_back(wait_until="load")
-    planner.wait_for_selector(".ranking")
-    planner.select_option("#planner-gpu", "h200")
-    other = said(planner)
-    assert "nodes=2" in planner.url
-    planner.reload(wait_until="load")
-    planner.wait_for_selector(".ranking")
-    assert said(planner) == other
-    assert planner.input_value("#planner-nodes") == "2"
-    assert other.partition(" layouts")[0].split()[-1] == before.partition(" layouts")[0].split()[-1]
-
-
 @pytest.mark.parametrize(
     "field, typed", [("nodes", "0.5"), ("gpus_per_node", "0x4"), ("nodes", "1e0")]
 )
@@ -309,41 +176,6 @@ def test_numbers_that_the_package_refuses_are_not_in_the_grid(
     opened(page, host, f"?{field}={typed}")
     assert "From the figures" not in said(page)
     assert page.locator(".ranking").count() == 0
-
-
-@pytest.mark.parametrize("hash_", ["#config=AAAA", "#config=%21", "#config="])
-def test_a_config_that_cannot_be_read_answers_nothing(hash_: str, page: Page, host: str) -> None:
-    opened(page, host, hash_)
-    assert "paste" in said(page)
-    assert page.input_value("#planner-model") == ""
-    assert page.locator(".ranking").count() == 0
-
-
-def test_another_address_in_an_open_planner(planner: Page, host: str) -> None:
-    said(planner)
-    packer = zlib.compressobj(9, wbits=-15)
-    packed = packer.compress(QWEN.encode()) + packer.flush()
-    config = f"#config={base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
-    planner.evaluate("hash => { location.hash = hash }", config)
-    planner.wait_for_function("document.getElementById('planner-config').value !== ''")
-    assert "Your config" in said(planner)
-    assert planner.locator(".ranking").count() == 0
-    planner.evaluate("location.hash = '#how-to-read-it'")
-    planner.wait_for_function("location.hash.startsWith('#config=')")
-    planner.evaluate("location.hash = '#config=AAAA'")
-    planner.wait_for_function("document.getElementById('planner-config').value === ''")
-    assert "cannot be read" in said(planner)
-
-
-def test_a_config_too_long_for_an_address_leaves_no_other_question(
-    planner: Page, host: str
-) -> None:
-    noise = "".join(Random(1).choices("0123456789abcdef", k=40_000))
-    planner.fill("#planner-config", json.dumps({"noise": noise}))
-    planner.wait_for_function("location.href.endsWith('#config=')")
-    planner.reload(wait_until="load")
-    planner.wait_for_selector("#planner:not([hidden])")
-    assert "too long" in said(planner)
 
 
 def test_what_is_pasted_beside_the_fields_and_is_no_config(planner: Page, host: str) -> None:

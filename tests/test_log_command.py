@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.log.made import API, READY
 from vllm_parallel import catalog
 from vllm_parallel.cli import main
 
@@ -19,12 +20,10 @@ KEYS: Final = {
     "vllm_version", "kv_tokens_total", "layer_split", "refusal", "notes", "engines", "workers",
     "stats",
 }  # fmt: skip
-API: Final = "(APIServer pid=1) INFO 11-30 20:24:56 [a.py:1] "
 CONFIG: Final = (
     "model='m', dtype=torch.bfloat16, max_seq_len=8192, tensor_parallel_size=1, "
     "pipeline_parallel_size=1, x=1"
 )
-READY: Final = "(APIServer pid=1) INFO:     Application startup complete."
 MODEL: Final = "meta-llama/Llama-3.1-8B-Instruct"
 ARGS: Final = (
     f"{{'model_tag': '{MODEL}', 'model': '{MODEL}', 'max_model_len': 8192, "

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from tests.log.made import READY
 from vllm_parallel.engine.log import read
 
 CORE: Final = "(EngineCore_DP0 pid=9) ERROR 11-30 20:26:22 [core.py:1510] "
@@ -214,9 +215,6 @@ def test_rule_and_its_way_out_are_named() -> None:
     assert refusal is not None
     assert refusal.rule == "tp-divides-by-dcp"
     assert refusal.fix
-
-
-READY: Final = "(APIServer pid=1) INFO:     Application startup complete."
 
 
 @pytest.mark.parametrize(

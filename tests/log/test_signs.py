@@ -7,11 +7,10 @@ from typing import Final
 
 import pytest
 
+from tests.log.made import API, READY
 from vllm_parallel.engine.log import read
 
-API: Final = "(APIServer pid=1) INFO 11-30 20:24:56 [a.py:1] "
 WORKER: Final = "(Worker_TP0 pid=7) WARNING 11-30 20:24:56 [a.py:1] "
-READY: Final = "(APIServer pid=1) INFO:     Application startup complete."
 
 
 def stats(engine: int, running: int, waiting: int, usage: float, between: str = "") -> str:

@@ -13,12 +13,12 @@ from figures import SPREAD
 from guided import INPUT, OUTPUT, RESTS, guide
 from prices import FULLEST, LAYOUTS, Range, leader, throughput, tpot
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Verdict, load_gpu, load_model
+from vllm_parallel.layouts import PER_NODE
 from vllm_parallel.ledger import Capacity
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, computed, table
 from vllm_parallel.render.numbers import whole
 
-PER_NODE: Final = 8
 LENGTH: Final = 8192  # --max-model-len
 REQUESTS: Final = 32  # of full length that a pool should hold
 MODELS: Final = (  # model, GPU

@@ -7,7 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from vllm_parallel.render.html import inline
+from vllm_parallel.render.cards import markup
+from vllm_parallel.render.html import permalink
 
 CLAIMS: Final = Path(__file__).with_name("claims.toml")
 TEXTS: Final = {"guide": "deployment guide", "chapter": "parallelism chapter"}
@@ -35,9 +36,9 @@ def _card(row: dict[str, str]) -> str:
     corrected = f' <a href="../../{row["page"]}">Corrected where it stands</a>.'
     return (
         f'<div class="rule" id="{name}"><p class="rule-name">'
-        f'<span class="claim">{inline(row["says"])}</span>'
-        f'<a class="headerlink" href="#{name}" title="Permanent link">¶</a>'
+        f'<span class="claim">{markup(row["says"])}</span>'
+        f"{permalink(name)}"
         f'<span class="known">{TEXTS[row["text"]]}</span></p>'
-        f'<p class="rule-fix">{inline(row["happens"])}{corrected}</p>'
-        f'<p class="rule-source">See it: {inline(row["see"])}. Source: {escape(source)}</p></div>'
+        f'<p class="rule-fix">{markup(row["happens"])}{corrected}</p>'
+        f'<p class="rule-source">See it: {markup(row["see"])}. Source: {escape(source)}</p></div>'
     )

@@ -10,10 +10,12 @@ from typing import Final
 
 import data_rows as rows
 from vllm_parallel.render.cards import markup
+from vllm_parallel.render.html import permalink
 from vllm_parallel.term import RELEASE
 
 ADDRESS: Final = "address"
 FOLDER: Final = "data"
+PROVENANCES: Final = "`measured`, `datasheet` or `assumed`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +170,7 @@ TABLES: Final = (
             "architecture": "NVIDIA's compute capability times ten, or AMD's `gfx` name",
             "runtime_memory_bytes": "what vLLM multiplies by `--gpu-memory-utilization`",
             "smi_memory_bytes": "what `nvidia-smi` shows; null where nobody wrote it down",
-            "provenance": "`measured`, `datasheet` or `assumed`",
+            "provenance": PROVENANCES,
             "source": "who saw it",
         },
     ),
@@ -181,7 +183,7 @@ TABLES: Final = (
             "gpu": "the GPU",
             "name": "the rate",
             "value": "in seconds, bytes a second, operations a second, or a share",
-            "provenance": "`measured`, `datasheet` or `assumed`",
+            "provenance": PROVENANCES,
             "source": "where it stands",
         },
     ),
@@ -236,8 +238,8 @@ def _described(table: Table) -> str:
     anchor = f"data-{table.name}"
     return (
         f'<div class="entry fields" id="{anchor}"><p><a href="../../{table.path}">'
-        f'<code>{table.path}</code></a><a class="headerlink" href="#{anchor}" '
-        f'title="Permanent link">¶</a> {markup(table.says)}.</p><dl>{fields}</dl></div>'
+        f"<code>{table.path}</code></a>{permalink(anchor)} "
+        f"{markup(table.says)}.</p><dl>{fields}</dl></div>"
     )
 
 

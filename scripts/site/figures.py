@@ -20,7 +20,7 @@ from counts import recorded
 from coverage_tables import count as item_count
 from figure import assumed, measured
 from group_tables import count as group_count
-from guided import GPU, MODEL, RESTS, SETTINGS, tp4dp2, tp4pp2, tp8
+from guided import GPU, GPU_SEEN, MODEL, RESTS, SETTINGS, tp4dp2, tp4pp2, tp8
 from rate_tables import provenance_counts, ridge_tokens
 from speed_tables import judged_points, worst
 from vllm_parallel import (
@@ -41,7 +41,6 @@ from vllm_parallel.verdict import MEMORY_RULES
 from vllm_parallel.weight import VOCABULARY_MULTIPLE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-GPU_SEEN: Final = "public logs that the catalog of GPUs names"
 SPREAD: Final = 0.20  # a price of this release may be off by so much, either way
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from vllm_parallel.render.cards import markup
+from vllm_parallel.render.html import permalink
 
 TABLE: Final = Path(__file__).with_name("glossary.toml")
 HOME: Final = "../../"  # from reference/glossary/
@@ -62,7 +63,7 @@ def _entry(word: Word) -> str:
     more = f' <a href="{HOME}{word.page}" aria-label="More on {escape(word.term)}">More</a>'
     return (
         f'<div class="entry"><h2 id="{word.ident}"><dfn>{escape(word.term)}</dfn>{others}'
-        f'<a class="headerlink" href="#{word.ident}" title="Permanent link">¶</a></h2>'
+        f"{permalink(word.ident)}</h2>"
         f"<p>{inline(word.says)}{more}</p></div>"
     )
 

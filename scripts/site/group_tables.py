@@ -7,6 +7,7 @@ from itertools import product
 from typing import Final
 
 from vllm_parallel import Axis, Cluster, Layout, all_groups
+from vllm_parallel.render.html import permalink
 from vllm_parallel.render.numbers import ranks
 
 MOST: Final = 16
@@ -49,7 +50,7 @@ def _card(layout: Layout) -> str:
     rows = "".join(_row(layout, axis) for axis in Axis)
     return (
         f'<div class="entry groups"><h3 id="{anchor}"><code>{layout}</code>'
-        f'<a class="headerlink" href="#{anchor}" title="Permanent link">¶</a></h3>'
+        f"{permalink(anchor)}</h3>"
         f'<dl data-search-exclude="yes">{rows}</dl></div>'
     )
 

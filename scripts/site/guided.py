@@ -30,6 +30,7 @@ SETTINGS: Final = Settings(
     prefix_caching=False,
 )
 RESTS: Final = f"the overhead, computed by parts; no launch of {RELEASE} stands behind it"
+GPU_SEEN: Final = "public logs that the catalog of GPUs names"
 SEQUENCES: Final = 128  # --max-num-seqs of the whole service
 INPUT, OUTPUT = 2048, 256  # tokens of each request of the guide's load
 

@@ -19,6 +19,7 @@ from rate_tables import listed
 from vllm_parallel import Cluster, KvCache, Layout, Verdict, load_gpu
 from vllm_parallel.catalog.rates import load_rates
 from vllm_parallel.load import Load, Service, ServicePrice
+from vllm_parallel.render.html import permalink
 from vllm_parallel.render.numbers import whole
 
 FITTING: Final = (1, 8, 32, 64)  # concurrencies of the long load that fit on H200 without DCP
@@ -39,7 +40,7 @@ class Hypothesis:
         return (
             f'<div class="rule" id="{ident}"><p class="rule-name">'
             f'<span class="claim">H{number}. {escape(self.says)}.</span>'
-            f'<a class="headerlink" href="#{ident}" title="Permanent link">¶</a></p>'
+            f"{permalink(ident)}</p>"
             f'<p class="rule-fix">Predicted: <em>{escape(self.predicted)}</em>. '
             f"{escape(self.figures)}.</p>"
             f'<p class="rule-fix">Refuted by: {escape(self.refuted)}.</p></div>'

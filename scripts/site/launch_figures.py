@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from figure import assumed, measured
-from guided import GPU, INPUT, MODEL, OUTPUT, RESTS, SEQUENCES
+from guided import GPU, GPU_SEEN, INPUT, MODEL, OUTPUT, RESTS, SEQUENCES
 from vllm_parallel import Cluster, Deployment, Layout, Settings, Shard, Verdict, load_model
 from vllm_parallel.layout import pipeline_split
 from vllm_parallel.ledger import budgets_on
@@ -31,7 +31,7 @@ big_ranks = TWO_NODES.layout.ranks
 default_utilization = Settings().gpu_memory_utilization
 totals_apart = measured(
     gib((GPU.smi_memory_bytes or 0) - GPU.runtime_memory_bytes),
-    "public logs that the catalog of GPUs names",
+    GPU_SEEN,
 )
 input_tokens, output_tokens = INPUT, OUTPUT
 

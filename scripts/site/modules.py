@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from vllm_parallel.render.cards import markup
+from vllm_parallel.render.html import permalink
 
 SOURCE: Final = Path(__file__).resolve().parents[2] / "src" / "vllm_parallel"
 PAGE: Final = "../../reference/api/"  # from a page one folder down
@@ -47,7 +48,7 @@ def every_module() -> str:
     """All modules, an anchor each."""
     rows = [
         f'<div class="entry" id="{ident(name)}"><p><code>{name}</code>'
-        f'<a class="headerlink" href="#{ident(name)}" title="Permanent link">¶</a></p>'
+        f"{permalink(ident(name))}</p>"
         f"<p>{markup(text)}</p></div>"
         for name, text in modules().items()
     ]

@@ -6,7 +6,8 @@ from html import escape
 from typing import Final
 
 from vllm_parallel import RULES
-from vllm_parallel.render.html import inline
+from vllm_parallel.render.cards import markup
+from vllm_parallel.render.html import permalink
 from vllm_parallel.symptoms import SYMPTOMS, Symptom
 from vllm_parallel.verdict import MEMORY_RULES
 
@@ -64,8 +65,8 @@ def _card(symptom: Symptom) -> str:
         for name in SAID.get(symptom.name, ())
     )
     return (
-        f'<div class="symptom"><h3 id="{symptom.name}">{inline(symptom.sign)}'
-        f'<a class="headerlink" href="#{symptom.name}" title="Permanent link">¶</a></h3>'
-        f"{said}<p>{inline(symptom.cause)}.</p>"
-        f"<p><strong>Do:</strong> {inline(symptom.fix)}.</p></div>"
+        f'<div class="symptom"><h3 id="{symptom.name}">{markup(symptom.sign)}'
+        f"{permalink(symptom.name)}</h3>"
+        f"{said}<p>{markup(symptom.cause)}.</p>"
+        f"<p><strong>Do:</strong> {markup(symptom.fix)}.</p></div>"
     )

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from fences import Source
+from written import SPAN
 
 _START = r"(?<![\w.,:/#^-])"
 _NUMBER = r"\d[\d,]*(?:\.\d+)?"
@@ -32,7 +33,7 @@ _YEAR = re.compile(r"20[123]\d")
 _ASIDE = (
     re.compile(r"\A---\n.*?\n---\n", re.DOTALL),
     re.compile(r"<!--.*?-->", re.DOTALL),
-    re.compile(r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)", re.DOTALL),
+    re.compile(SPAN, re.DOTALL),
     re.compile(r"<code\b.*?</code>|<pre\b.*?</pre>", re.DOTALL),
     re.compile(r"<[a-zA-Z/][^>]*>"),
     re.compile(r"\{=.*?=\}"),

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fences import Fence, Line
 
-_SPAN = re.compile(r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)")
+SPAN = r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
+_SPAN = re.compile(SPAN)
 _CELL = re.compile(r"(?<!\\)\|")
 _LEFT_OUT = re.compile(r"…|--8<--")
 _READERS: Mapping[str, Callable[[str], object]] = {

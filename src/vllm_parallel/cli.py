@@ -34,6 +34,7 @@ REPORTS: Final[Mapping[str, str]] = {
     "compare": "judge which measured layout is faster",
     "run": "describe, check or print a measured run",
 }
+MODEL_HELP: Final = "catalog name, config.json or its folder"
 COMMANDS: Final = ("plan", "batch", "check", "layouts", *REPORTS)
 
 
@@ -225,16 +226,26 @@ def _add_report(parser: argparse.ArgumentParser, name: str, words: Sequence[str]
 
 
 def _add_layouts(layouts: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    layouts.add_argument("model", help="catalog name, config.json or its folder")
+    from vllm_parallel.layouts import (  # noqa: PLC0415  # only `layouts` pays for it
+        CONCURRENCY,
+        CONTEXT,
+        PER_NODE,
+        TOP,
+    )
+    from vllm_parallel.outcome import Goal  # noqa: PLC0415  # as above
+
+    goals = [goal.value for goal in Goal]
+    layouts.add_argument("model", help=MODEL_HELP)
     layouts.add_argument("--gpus", type=int, required=True, help="how many there are")
     layouts.add_argument("--gpu", required=True, help="GPU of the catalog")
-    layouts.add_argument("--gpus-per-node", type=int, help="8 if not given")
-    goals = ("tpot", "throughput", "longest-request", "capacity")
-    layouts.add_argument("--goal", choices=goals, help="what to rank by; tpot if not given")
-    layouts.add_argument("--concurrency", type=int, help="requests at once; 64 if not given")
-    layouts.add_argument("--context", type=int, help="tokens of each; 4096 if not given")
+    layouts.add_argument("--gpus-per-node", type=int, help=f"{PER_NODE} if not given")
+    layouts.add_argument("--goal", choices=goals, help=f"what to rank by; {goals[0]} if not given")
+    layouts.add_argument(
+        "--concurrency", type=int, help=f"requests at once; {CONCURRENCY} if not given"
+    )
+    layouts.add_argument("--context", type=int, help=f"tokens of each; {CONTEXT} if not given")
     layouts.add_argument("--fewer", action="store_true", help="also layouts of fewer GPUs")
-    layouts.add_argument("--top", type=int, help="how many to show; 10 if not given")
+    layouts.add_argument("--top", type=int, help=f"how many to show; {TOP} if not given")
     layouts.add_argument("--as-bf16", action="store_true", default=None, help="unquantised twin")
     layouts.add_argument("--json", action="store_true", help="print the answer as JSON")
     _add_theirs(layouts, words)
@@ -256,7 +267,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_plan(plan: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    plan.add_argument("model", help="catalog name, config.json or its folder")
+    plan.add_argument("model", help=MODEL_HELP)
     _add_machine(plan)
     plan.add_argument("--rank", type=int, help="only this rank")
     plan.add_argument("--ask", action="append", help="only this part of the answer")

@@ -20,8 +20,10 @@ WIDTHS: Final = (
     "prefill_context_parallel_size", "decode_context_parallel_size", "enable_expert_parallel",
 )  # fmt: skip
 MOST_GPUS: Final = 1024
+PER_NODE: Final = 8
 CONCURRENCY: Final = 64
 CONTEXT: Final = 4096
+TOP: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -29,12 +31,12 @@ class Terms:
     """What a call asks for beside the model, its settings and its GPU."""
 
     gpus: int
-    gpus_per_node: int = 8
+    gpus_per_node: int = PER_NODE
     goal: Goal = Goal.TPOT
     concurrency: int = CONCURRENCY
-    context: int | None = None  # None: 4096, or as many as a request may have
+    context: int | None = None  # None: CONTEXT, or as many as a request may have
     fewer: bool = False
-    top: int = 10
+    top: int = TOP
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Terms:

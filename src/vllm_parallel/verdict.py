@@ -118,13 +118,16 @@ class StageRoom:
         return f"Based on the available memory, {found}. " if self.longest else ""
 
 
+NOT_ONE_TOKEN: Final = (
+    "Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single token. "
+    "Try increasing `gpu_memory_utilization`."
+)
 MEMORY_RULES: Final[tuple[Constraint[StageRoom], ...]] = (
     Constraint(
         name="auto-fit-length",
         stage=Stage.MEMORY,
         broken=lambda room: room.pool.max_model_len == 0,
-        says="Cannot auto-fit max_model_len: not enough GPU memory available to serve even a "
-        "single token. Try increasing `gpu_memory_utilization`.",
+        says=NOT_ONE_TOKEN,
         fix="raise --gpu-memory-utilization, or add GPUs",
         source="vllm/v1/core/kv_cache_utils.py, _auto_fit_max_model_len",
         known=Known.RAISED,

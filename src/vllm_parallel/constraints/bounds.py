@@ -105,6 +105,10 @@ KV_TRANSFER_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
     ),
 )
 
+NO_LENGTH: Final = (
+    "max_model_len must be a positive integer, got int: {settings.max_model_len}. "
+    "Example: max_model_len=2048"
+)
 EPLB_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
     Field("--eplb-config.window_size", "settings.experts.eplb_window_size", EPLB).above(0),
     Field("--eplb-config.step_interval", "settings.experts.eplb_step_interval", EPLB).above(0),
@@ -121,8 +125,7 @@ MODEL_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
         name="max-model-len-positive",
         stage=Stage.CONFIG,
         broken=lambda d: d.settings.max_model_len == 0,
-        says="max_model_len must be a positive integer, got int: {settings.max_model_len}. "
-        "Example: max_model_len=2048",
+        says=NO_LENGTH,
         fix="give --max-model-len a positive number, or -1 to fit it to memory",
         source=MODEL,
         known=Known.RECORDED,
@@ -144,8 +147,7 @@ MODEL_BOUNDS: Final[tuple[Constraint[Deployment], ...]] = (
         name="max-model-len-fitted",
         stage=Stage.CONFIG,
         broken=lambda d: d.settings.max_model_len == -1 and d.model.context.tokens == inf,
-        says="max_model_len must be a positive integer, got int: {settings.max_model_len}. "
-        "Example: max_model_len=2048",
+        says=NO_LENGTH,
         fix="give --max-model-len a positive number: no key of the config bounds it",
         source=MODEL,
         known=Known.RAISED,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.frozen import dataclass
@@ -110,6 +110,8 @@ class RuleRow(Protocol):
         """The row."""
 
 
+# As vllm/distributed/utils.py, divide, says it (v0.32.0).
+NOT_DIVISIBLE: Final = "{options} is not divisible by {layout.tp}"
 config_rule: RuleRow = partial(Constraint, stage=Stage.CONFIG)
 load_rule: RuleRow = partial(Constraint, stage=Stage.LOAD)
 raised_at_config: RuleRow = partial(config_rule, known=Known.RAISED)

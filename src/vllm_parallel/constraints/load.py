@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from vllm_parallel.block import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
 from vllm_parallel.constraints.caches import BACKEND_RULES, GROUP_RULES, STAGE_RULES
 from vllm_parallel.constraints.constraint import (
+    NOT_DIVISIBLE,
     Constraint,
     Known,
     bare_assert,
@@ -117,7 +118,7 @@ LOAD_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     load_rule(
         name="vocabulary-divides-by-tp",
         broken=lambda d: padded_vocabulary(d) % d.layout.tp != 0,
-        says="{options} is not divisible by {layout.tp}",
+        says=NOT_DIVISIBLE,
         options=padded_vocabulary,
         fix="use a --tensor-parallel-size that divides the padded vocabulary of {options}",
         source="vllm/distributed/utils.py, divide",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from vllm_parallel.constraints.constraint import Constraint, raised_at_load
+from vllm_parallel.constraints.constraint import NOT_DIVISIBLE, Constraint, raised_at_load
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.layout import pipeline_bounds
 
@@ -41,7 +41,7 @@ TOWER_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     raised_at_load(
         name="tower-divides-by-tp",
         broken=lambda d: uneven_units(d) is not None,
-        says="{options} is not divisible by {layout.tp}",
+        says=NOT_DIVISIBLE,
         options=uneven_units,
         fix="use a --tensor-parallel-size that divides the tower, --language-model-only, or where "
         "the model supports it --mm-encoder-tp-mode data",

@@ -11,7 +11,7 @@ from vllm_parallel.engine.options import options
 from vllm_parallel.engine.values import value_of
 from vllm_parallel.errors import CatalogError, ParseError, close_names, shortened
 from vllm_parallel.frozen import dataclass
-from vllm_parallel.layouts import CONCURRENCY, Terms
+from vllm_parallel.layouts import CONCURRENCY, PER_NODE, Terms
 from vllm_parallel.outcome import Goal
 from vllm_parallel.question import Json
 
@@ -26,7 +26,6 @@ NUMBERS: Final = {
     "context": "tokens of each",
 }
 MOST: Final = 10**8
-PER_NODE: Final = 8
 MOST_GPUS: Final = 64  # the picture of their ranks has to be read, and a browser is slow
 
 

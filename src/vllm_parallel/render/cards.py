@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
+from vllm_parallel.render.html import permalink
+
 CODE: Final = re.compile(r"`([^`]*)`")
 
 
@@ -20,7 +22,7 @@ def card(anchor: str, names: Sequence[str], facts: Sequence[str], *, link: str =
 href="#metric-a" title="Permanent link">¶</a></h3><p>A <code>gauge</code>.</p></div>
     """
     heads = " ".join(f"<code>{escape(name)}</code>" for name in names)
-    mark = f'<a class="headerlink" href="#{anchor}" title="Permanent link">¶</a>'
+    mark = permalink(anchor)
     rows = "".join(f"<p>{markup(fact)}</p>" for fact in facts) + (f"<p>{link}</p>" if link else "")
     return f'<div class="option"><h3 id="{anchor}">{heads}{mark}</h3>{rows}</div>'
 

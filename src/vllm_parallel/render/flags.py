@@ -9,6 +9,7 @@ from typing import Final
 
 from vllm_parallel.engine.options import SERVE, Option, commands, options
 from vllm_parallel.engine.values import written
+from vllm_parallel.render.html import permalink
 from vllm_parallel.render.numbers import whole
 
 TYPES: Final = {
@@ -75,9 +76,7 @@ def card(command: str, option: Option) -> str:
     needed = '<span class="known">required</span>' if option.required else ""
     rows = "".join(f"<p>{text}</p>" for text in _facts(option))
     return (
-        f'<div class="option"><h4 id="{anchor}">{names}'
-        f'<a class="headerlink" href="#{anchor}" title="Permanent link">¶</a>{needed}</h4>'
-        f"{rows}</div>"
+        f'<div class="option"><h4 id="{anchor}">{names}{permalink(anchor)}{needed}</h4>{rows}</div>'
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -43,13 +42,13 @@ def computed(text: str) -> Cell:
     return Cell(text, Provenance.COMPUTED)
 
 
-def inline(text: str) -> str:
-    """Text as markup, its backticks set as code.
+def permalink(anchor: str) -> str:
+    """The sign behind a heading that leads to itself.
 
-    >>> inline("`--seed` < 1")
-    '<code>--seed</code> &lt; 1'
+    >>> permalink("tp")
+    '<a class="headerlink" href="#tp" title="Permanent link">¶</a>'
     """
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    return f'<a class="headerlink" href="#{anchor}" title="Permanent link">¶</a>'
 
 
 def row(name: str, figures: Iterable[str], kind: Provenance = Provenance.COMPUTED) -> list[Cell]:

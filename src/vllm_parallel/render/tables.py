@@ -15,7 +15,7 @@ from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.ledger import Budget, Pool, budgets_on, tightest
 from vllm_parallel.model import ModelConfig
 from vllm_parallel.provenance import Provenance
-from vllm_parallel.render.html import Cell, row, table
+from vllm_parallel.render.html import Cell, permalink, row, table
 from vllm_parallel.render.numbers import bare_gib, gib, size, times, to, whole
 from vllm_parallel.term import Span
 from vllm_parallel.verdict import MEMORY_RULES, StageRoom, Verdict
@@ -99,7 +99,7 @@ def _rule(rule: Constraint[Deployment] | Constraint[StageRoom]) -> str:
     bare = '<p class="rule-bare">vLLM has no sentence for it; the words are ours.</p>'
     return (
         f'<div class="rule"><h3 class="rule-name" id="{rule.name}"><code>{rule.name}</code>'
-        f'<a class="headerlink" href="#{rule.name}" title="Permanent link">¶</a>'
+        f"{permalink(rule.name)}"
         f'<span class="known">{rule.known}</span></h3>'
         f'<p class="rule-says"><code>{sentence}</code></p>{bare if rule.bare else ""}'
         f'<p class="rule-fix">Way out: {_with_flags(rule.advice)}.</p>'

@@ -17,6 +17,7 @@ FULL: Final = "full_attention"
 LEGACY: Final = {"attention": FULL}  # transformers, remap_legacy_layer_types
 SLIDING: Final = "sliding_attention"
 AFTER: Final = ("post_attention_layernorm", "post_feedforward_layernorm")  # norms after each part
+NO_GLM_EXPERTS: Final = "No Glm4MoE layer found in model.layers."
 EXPERT_KEYS: Final = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
 
 

@@ -54,6 +54,12 @@ OLMO: Final = {
     "num_hidden_layers": 32, "num_attention_heads": 30, "max_position_embeddings": 65536,
     "linear_conv_kernel_dim": 4,
 }  # fmt: skip
+WITH_EXPERTS: Final = Traits(
+    whole_embedding=True,
+    sequence_parallel_experts=True,
+    experts_required="No Qwen3Next layer found in the model.layers.",
+    experts_at_least_tp=True,
+)
 
 
 def read_qwen3_next(keys: Keys) -> ModelConfig:
@@ -71,14 +77,7 @@ def read_qwen3_next(keys: Keys) -> ModelConfig:
     experts = _experts(keys) if any(routed) else None
     mlps = [dense_or(keys, experts, moe=True) if experts is not None and moe else _dense(keys)
             for moe in routed]  # fmt: skip
-    traits = Traits(
-        ties=False,
-        whole_embedding=True,
-        whole_head=True,
-        sequence_parallel_experts=True,
-        experts_required="No Qwen3Next layer found in the model.layers.",
-        experts_at_least_tp=True,
-    )
+    traits = replace(WITH_EXPERTS, ties=False, whole_head=True)
     return _qwen(keys, replace(_delta(keys), interleaved=True), mlps, traits)
 
 
@@ -100,14 +99,8 @@ def read_qwen3_5_moe(keys: Keys) -> ModelConfig:
     """
     keys = filled(keys, QWEN3_5_MOE).without("mrope_section")
     refuse_activation(keys)
-    traits = Traits(
-        whole_embedding=True,
-        sequence_parallel_experts=True,
-        experts_required="No Qwen3Next layer found in the model.layers.",
-        experts_at_least_tp=True,
-    )
     mlps: list[Mlp] = [_experts(keys)] * layer_count(keys)
-    return _qwen(keys, _delta(keys), mlps, traits)
+    return _qwen(keys, _delta(keys), mlps, WITH_EXPERTS)
 
 
 def _qwen(keys: Keys, mixer: GatedDeltaNet, mlps: list[Mlp], traits: Traits) -> ModelConfig:

@@ -7,6 +7,7 @@ from typing import Final
 from vllm_parallel.block import Block, Experts
 from vllm_parallel.catalog.families.common import (
     FULL,
+    NO_GLM_EXPERTS,
     SLIDING,
     HeadDefaults,
     dense_or,
@@ -153,7 +154,7 @@ def read_glm4_moe(keys: Keys) -> ModelConfig:
     first = keys.count("first_k_dense_replace", default=1)
     mlps = [dense_or(keys, experts, moe=n >= first) for n in range(layer_count(keys))]
     blocks = [Block(attention=attention, mlp=mlp) for mlp in mlps]
-    traits = Traits(ties=False, experts_required="No Glm4MoE layer found in model.layers.")
+    traits = Traits(ties=False, experts_required=NO_GLM_EXPERTS)
     rotary = read_rotary(keys, attention.head_dim, partial=0.5)
     model = whole_model(keys, blocks, rotary, traits)
     predicts = keys.count("num_nextn_predict_layers") == 1

@@ -6,6 +6,7 @@ from typing import Final
 
 from vllm_parallel.block import Block, Experts, LatentAttention, Mlp
 from vllm_parallel.catalog.families.common import (
+    NO_GLM_EXPERTS,
     dense_or,
     layer_count,
     refuse_uneven_heads,
@@ -65,7 +66,7 @@ def read_glm4_moe_lite(keys: Keys) -> ModelConfig:
         for mlp in mlps
     ]
     blocks = [Block(attention=attention, mlp=mlp) for mlp in routed]
-    traits = Traits(ties=False, experts_required="No Glm4MoE layer found in model.layers.")
+    traits = Traits(ties=False, experts_required=NO_GLM_EXPERTS)
     return whole_model(keys, blocks, read_yarn(keys, attention.rope_dim), traits)
 
 

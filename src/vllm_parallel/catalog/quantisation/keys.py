@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.quantisation.method import Refused
 from vllm_parallel.errors import CatalogError, shortened
+
+ASK_FOR_TWIN: Final = "ask for its unquantised twin with --as-bf16"
 
 
 def required(keys: Keys, *spellings: str) -> object:

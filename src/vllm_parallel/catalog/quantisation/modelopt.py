@@ -8,7 +8,7 @@ from typing import Final
 
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.catalog.quantisation import experts, layouts
-from vllm_parallel.catalog.quantisation.keys import words
+from vllm_parallel.catalog.quantisation.keys import ASK_FOR_TWIN, words
 from vllm_parallel.catalog.quantisation.method import HALVES, Method, Module, Refused, skipped
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
@@ -133,7 +133,7 @@ def read_modelopt(keys: Keys, checkpoint: str) -> Method:
         raise CatalogError(
             subject=keys.name,
             problem="mixes algorithms, which is not modelled",
-            fix="ask for its unquantised twin with --as-bf16",
+            fix=ASK_FOR_TWIN,
         )
     return ModelOpt(
         algorithm=algorithm,

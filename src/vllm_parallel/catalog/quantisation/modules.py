@@ -10,6 +10,7 @@ from vllm_parallel.block import Block, Experts, LatentAttention
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.quantisation.compressed import read_compressed
 from vllm_parallel.catalog.quantisation.fp8 import Mxfp4, read_fp8
+from vllm_parallel.catalog.quantisation.keys import ASK_FOR_TWIN
 from vllm_parallel.catalog.quantisation.method import HALVES, Method, Module, Refused
 from vllm_parallel.catalog.quantisation.modelopt import read_modelopt, split_patterns
 from vllm_parallel.catalog.quantisation.names import NAMES, Names
@@ -114,7 +115,7 @@ def _method(model: ModelConfig, name: str, keys: Keys) -> Method:
         raise CatalogError(
             subject=model.name,
             problem=f"is quantised with {shortened(name)}, which is not modelled",
-            fix="ask for its unquantised twin with --as-bf16",
+            fix=ASK_FOR_TWIN,
         )
     if names.maps and name.startswith("modelopt"):
         keys = Keys(keys.name, split_patterns(keys.values))
@@ -206,7 +207,7 @@ def _refuse_unused(model: ModelConfig) -> None:
                 raise CatalogError(
                     subject=model.name,
                     problem=f"has a quantised {name}, which is not modelled",
-                    fix="ask for its unquantised twin with --as-bf16",
+                    fix=ASK_FOR_TWIN,
                 )
 
 
@@ -216,7 +217,7 @@ def _names(model: ModelConfig) -> Names:
         raise CatalogError(
             subject=model.name,
             problem=f"is a quantised {shortened(model.architecture)}, which is not modelled",
-            fix="ask for its unquantised twin with --as-bf16",
+            fix=ASK_FOR_TWIN,
         )
     return names
 
@@ -226,5 +227,5 @@ def _refuse_towers(model: ModelConfig) -> None:
         raise CatalogError(
             subject=model.name,
             problem="is quantised and has towers, whose quantisation is not modelled",
-            fix="ask for its unquantised twin with --as-bf16",
+            fix=ASK_FOR_TWIN,
         )

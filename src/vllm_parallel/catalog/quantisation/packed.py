@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.quantisation import layouts, packed_experts
-from vllm_parallel.catalog.quantisation.keys import truth, whole_number, words
+from vllm_parallel.catalog.quantisation.keys import ASK_FOR_TWIN, truth, whole_number, words
 from vllm_parallel.catalog.quantisation.method import (
     Method,
     Module,
@@ -122,7 +122,7 @@ class Gptq:
             raise CatalogError(
                 subject=module.prefix,
                 problem="has a dynamic rule of its own, which is not modelled for experts",
-                fix="ask for its unquantised twin with --as-bf16",
+                fix=ASK_FOR_TWIN,
             )
         return packed_experts.gptq(self.bits, self.group, module.hidden)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from vllm_parallel.catalog.quantisation import experts, layouts, packed_experts
+from vllm_parallel.catalog.quantisation.keys import ASK_FOR_TWIN
 from vllm_parallel.catalog.quantisation.method import Refused
 from vllm_parallel.catalog.quantisation.strategy import Args, Target
 from vllm_parallel.dtype import Dtype
@@ -142,5 +143,5 @@ def _not_modelled(name: str, what: str) -> CatalogError:
     return CatalogError(
         subject=name,
         problem=f"has {what}, which is not modelled",
-        fix="ask for its unquantised twin with --as-bf16",
+        fix=ASK_FOR_TWIN,
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from vllm_parallel.engine.bench_results.fields import AS_WRITTEN
 from vllm_parallel.engine.inputs import Watch, chunks, shown
 from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.frozen import dataclass
@@ -62,7 +63,7 @@ def read(place: str, pieces: Iterable[bytes]) -> Iterator[Document]:
         raise ParseError(place=f"{place} line {cut.line}", problem=problem, fix="copy it again")
     if not number:
         problem = "is empty" if cut.empty else "holds no JSON object"
-        raise ParseError(place=place, problem=problem, fix="give a result of vllm bench serve")
+        raise ParseError(place=place, problem=problem, fix=AS_WRITTEN)
 
 
 class _Cut:
@@ -175,7 +176,7 @@ class _Cut:
 
     def _refused(self, piece: bytes, at: int, problem: str) -> ParseError:
         line = self._line(piece, at)
-        fix = "give a result of vllm bench serve"
+        fix = AS_WRITTEN
         return ParseError(place=f"{self.place} line {line}", problem=problem, fix=fix)
 
 
@@ -198,6 +199,6 @@ def _fields(place: str, raw: bytes) -> Fields:
     try:
         found = read_json(raw, pairs=once)
     except NotJsonError as error:
-        fix = "give a result as vllm bench serve wrote it"
+        fix = AS_WRITTEN
         raise ParseError(place=place, problem=f"is not JSON: {error.fault}", fix=fix) from None
     return found if isinstance(found, dict) else {}

@@ -9,6 +9,7 @@ from typing import Final
 from vllm_parallel.errors import ParseError, shortened
 
 LARGEST: Final = 2**63
+AS_WRITTEN: Final = "give a result as vllm bench serve wrote it"
 
 
 class ResultFields:
@@ -38,7 +39,7 @@ class ResultFields:
             return None
         found = _number(value)
         if found is None:
-            fix = "give a result as vllm bench serve wrote it"
+            fix = AS_WRITTEN
             problem = f"gives {name} as {shortened(value)}, which is no number"
             raise ParseError(place=self.place, problem=problem, fix=fix)
         if not isfinite(found):
@@ -55,7 +56,7 @@ class ResultFields:
         found = self.number(name)
         if found is not None and not 0 <= found < LARGEST:
             problem = f"gives {name} as {found:g}, which cannot be"
-            fix = "give a result as vllm bench serve wrote it"
+            fix = AS_WRITTEN
             raise ParseError(place=self.place, problem=problem, fix=fix)
         return found
 
@@ -68,7 +69,7 @@ class ResultFields:
         found = self.amount(name)
         if found is not None and found != int(found):
             problem = f"gives {name} as {found:g}, which is no whole number"
-            fix = "give a result as vllm bench serve wrote it"
+            fix = AS_WRITTEN
             raise ParseError(place=self.place, problem=problem, fix=fix)
         return None if found is None else int(found)
 

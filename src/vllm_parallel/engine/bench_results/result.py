@@ -12,7 +12,7 @@ from typing import Final
 
 from vllm_parallel.engine.bench_results.documents import Document
 from vllm_parallel.engine.bench_results.doubts import doubts
-from vllm_parallel.engine.bench_results.fields import ResultFields
+from vllm_parallel.engine.bench_results.fields import AS_WRITTEN, ResultFields
 from vllm_parallel.engine.bench_results.latency import Latency
 from vllm_parallel.engine.bench_results.naming import ResultName
 from vllm_parallel.engine.bench_results.outcome import BenchLoad, Outcome
@@ -119,7 +119,7 @@ def _first(fields: ResultFields, *names: str) -> int | None:
 def _outcome(fields: ResultFields) -> Outcome:
     completed = fields.whole("completed")
     if completed is None:
-        fix = "give a result as vllm bench serve wrote it"
+        fix = AS_WRITTEN
         raise ParseError(place=fields.place, problem="gives no number as completed", fix=fix)
     return Outcome(
         completed=completed,

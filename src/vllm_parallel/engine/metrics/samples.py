@@ -15,6 +15,7 @@ from vllm_parallel.frozen import dataclass
 
 RAY_PREFIXES: Final = ("ray_vllm_", "vllm_")  # Ray allows no colon, and says whose a name is
 
+AS_PRINTED: Final = "give what curl prints of /metrics, whole"
 SHORT: Final = 1024  # characters of a line that is remembered
 
 
@@ -43,7 +44,7 @@ def samples(path: Path, watch: Watch | None = None) -> Iterator[MetricSample]:
         if found is None:
             place = f"{shown(path)} line {line.number}"
             problem = f"is no metric: {shortened(text)}"
-            fix = "give what curl prints of /metrics, whole"
+            fix = AS_PRINTED
             raise ParseError(place=place, problem=problem, fix=fix)
         yield MetricSample(
             line=line.number,

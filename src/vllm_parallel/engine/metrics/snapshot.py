@@ -13,7 +13,7 @@ from typing import Final
 
 from vllm_parallel.engine.inputs import Watch, shown
 from vllm_parallel.engine.metrics.registered import PREFIX, served_names
-from vllm_parallel.engine.metrics.samples import MetricSample, samples
+from vllm_parallel.engine.metrics.samples import AS_PRINTED, MetricSample, samples
 from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.term import RELEASE
@@ -102,7 +102,7 @@ class Snapshot:
             kept.take(sample)
         if not kept.rows:
             what = "none of vLLM's metrics that are read" if kept.of_vllm else "no metric of vLLM"
-            fix = "give what curl prints of /metrics, whole"
+            fix = AS_PRINTED
             raise ParseError(place=place, problem=f"holds {what}", fix=fix)
         kept.note_unknown()
         engines = tuple(kept.engine(number) for number in sorted(kept.rows))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from vllm_parallel.engine.log.lines.line import KnownLine
+from vllm_parallel.verdict import NOT_ONE_TOKEN
 
 CACHE: Final = "vllm/v1/core/kv_cache_utils.py"
 EXCEPTION: Final = "an exception"
@@ -40,9 +41,7 @@ ERRORS: Final[tuple[KnownLine, ...]] = (
     ),
     KnownLine(
         name="auto-fit-fails",
-        says="Cannot auto-fit max_model_len: not enough GPU memory available to serve even a "
-        "single "
-        "token. Try increasing `gpu_memory_utilization`.",
+        says=NOT_ONE_TOKEN,
         by="engine core",
         often=EXCEPTION,
         level="ERROR",

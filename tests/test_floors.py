@@ -45,6 +45,7 @@ FLOOR_NAMES: Final = (
     "answers",
     "review layouts reports",  # commands in place of questions, answered alike
     "planned",
+    "call",
     "cli",  # speaks the JSON of answers, so it stands above them
     "__init__ __main__",  # the doors to the street
 )

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NoReturn
 
 from vllm_parallel.answers import answers, parts
+from vllm_parallel.call import add_check, add_layouts, add_plan, add_theirs
 from vllm_parallel.catalog import is_catalog_name, model_source
-from vllm_parallel.engine.options import Option, named, nearest, options
+from vllm_parallel.engine.options import options
 from vllm_parallel.engine.values import given_value, hyphened
 from vllm_parallel.errors import ParseError, VllmParallelError
 from vllm_parallel.question import Json, Question
@@ -34,7 +35,8 @@ REPORTS: Final[Mapping[str, str]] = {
     "compare": "judge which measured layout is faster",
     "run": "describe, check or print a measured run",
 }
-MODEL_HELP: Final = "catalog name, config.json or its folder"
+
+
 COMMANDS: Final = ("plan", "batch", "check", "layouts", *REPORTS)
 
 
@@ -189,7 +191,7 @@ def _parser(words: Sequence[str]) -> Parser:
     )
     plan.set_defaults(run=run_plan)
     if words[:1] == ["plan"]:
-        _add_plan(plan, words[1:])
+        add_plan(plan, words[1:])
     check = commands.add_parser(
         "check",
         usage="vllm-parallel check [options] (FILE ... | -- vllm serve ...)",
@@ -199,13 +201,13 @@ def _parser(words: Sequence[str]) -> Parser:
     )
     check.set_defaults(run=run_check)
     if words[:1] == ["check"]:
-        _add_check(check)
+        add_check(check)
     layouts = commands.add_parser(
         "layouts", help="rank the layouts of some GPUs", allow_abbrev=False, formatter_class=Help
     )
     layouts.set_defaults(run=run_layouts)
     if words[:1] == ["layouts"]:
-        _add_layouts(layouts, words[1:])
+        add_layouts(layouts, words[1:])
     for name, says in REPORTS.items():
         report = commands.add_parser(
             name, help=says, description=says, allow_abbrev=False, formatter_class=Help
@@ -222,86 +224,4 @@ def _add_report(parser: argparse.ArgumentParser, name: str, words: Sequence[str]
     add_options(parser)
     parser.set_defaults(run=run)
     if getattr(module, "TAKES_LAUNCH_OPTIONS", False):
-        _add_theirs(parser, words)
-
-
-def _add_layouts(layouts: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    from vllm_parallel.layouts import (  # noqa: PLC0415  # only `layouts` pays for it
-        CONCURRENCY,
-        CONTEXT,
-        PER_NODE,
-        TOP,
-    )
-    from vllm_parallel.outcome import Goal  # noqa: PLC0415  # as above
-
-    goals = [goal.value for goal in Goal]
-    layouts.add_argument("model", help=MODEL_HELP)
-    layouts.add_argument("--gpus", type=int, required=True, help="how many there are")
-    layouts.add_argument("--gpu", required=True, help="GPU of the catalog")
-    layouts.add_argument("--gpus-per-node", type=int, help=f"{PER_NODE} if not given")
-    layouts.add_argument("--goal", choices=goals, help=f"what to rank by; {goals[0]} if not given")
-    layouts.add_argument(
-        "--concurrency", type=int, help=f"requests at once; {CONCURRENCY} if not given"
-    )
-    layouts.add_argument("--context", type=int, help=f"tokens of each; {CONTEXT} if not given")
-    layouts.add_argument("--fewer", action="store_true", help="also layouts of fewer GPUs")
-    layouts.add_argument("--top", type=int, help=f"how many to show; {TOP} if not given")
-    layouts.add_argument("--as-bf16", action="store_true", default=None, help="unquantised twin")
-    layouts.add_argument("--json", action="store_true", help="print the answer as JSON")
-    _add_theirs(layouts, words)
-
-
-def _add_check(check: argparse.ArgumentParser) -> None:
-    check.add_argument("files", nargs="*", metavar="FILE", help="a shell script")
-    check.add_argument("--model", help="in place of the model that the commands name")
-    _add_machine(check)
-    check.add_argument("--json", action="store_true", help="print an answer a line, as JSON")
-
-
-def _add_machine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--gpu", help="GPU of the catalog, for the budget")
-    parser.add_argument("--gpus-per-node", type=int)
-    parser.add_argument("--nodes", type=int)
-    parser.add_argument("--available-kv-bytes", type=int, help="KV budget of every rank")
-    parser.add_argument("--as-bf16", action="store_true", default=None, help="unquantised twin")
-
-
-def _add_plan(plan: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    plan.add_argument("model", help=MODEL_HELP)
-    _add_machine(plan)
-    plan.add_argument("--rank", type=int, help="only this rank")
-    plan.add_argument("--ask", action="append", help="only this part of the answer")
-    plan.add_argument("--json", action="store_true", help="print the answer as JSON")
-    _add_theirs(plan, words)
-
-
-def _add_theirs(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """The options of vLLM that are asked for."""
-    ours = {name for action in parser._actions for name in action.option_strings}  # noqa: SLF001
-    theirs = named()
-    asked = {word.partition("=")[0] for word in words if _is_option(word)}
-    for word in sorted(asked - ours - theirs.keys()):
-        raise ParseError(place=word, problem="is no option", fix=nearest(word, [*ours, *theirs]))
-    # vLLM has over 300 options; a parser of those asked for starts in a tenth of the time.
-    everything = not asked.isdisjoint(("-h", "--help"))
-    group = parser.add_argument_group("vllm serve", "vLLM's own options, spelled as there")
-    found = {theirs[word].dest: theirs[word] for word in asked & theirs.keys()}
-    for option in (options() if everything else found).values():
-        if ours.isdisjoint(option.names):
-            _add_option(group, option)
-
-
-def _is_option(word: str) -> bool:
-    """Whether a word is an option and no negative number."""
-    return word.startswith("-") and not word[1:2].isdigit() and word != "-"
-
-
-def _add_option(group: argparse._ArgumentGroup, option: Option) -> None:
-    if not option.takes_value:
-        off = [name for name in option.names if name.startswith("--no-")]
-        on = [name for name in option.names if name not in off]
-        group.add_argument(*on, dest=option.dest, action="store_true", default=None)
-        if off:
-            group.add_argument(*off, dest=option.dest, action="store_false", default=None)
-        return
-    group.add_argument(*option.names, dest=option.dest, nargs=option.nargs, metavar="X")
+        add_theirs(parser, words)

@@ -4,6 +4,7 @@
 const QUESTION_MS = 20_000
 const LOAD_MS = 180_000
 const NOT_LOADED = "Python did not load: check the connection and compute again."
+const FAILED = "The package failed on this question, a fault of its own: report it with this page's address."
 
 /* An error whose message is written for the reader. */
 export class Sentence extends Error {}
@@ -53,8 +54,10 @@ export class Engine {
   }
 
   settle({ id, text, failed }) {
-    const { resolve, timer, loads } = this.waiting.get(id)
-    if (failed !== undefined) return this.end(loads ? NOT_LOADED : `The package failed on this question, a fault of its own: ${failed}`)
+    const asked = this.waiting.get(id)
+    if (!asked) return // of a worker that was ended
+    const { resolve, timer, loads } = asked
+    if (failed) return this.end(loads ? NOT_LOADED : FAILED)
     clearTimeout(timer)
     this.waiting.delete(id)
     resolve(text)

@@ -23,6 +23,7 @@ addEventListener("message", async ({ data }) => {
     const module = await answering
     postMessage({ id, text: files ? "" : module[ask](text) })
   } catch (error) {
-    postMessage({ id, failed: String(error?.message ?? error).trim().split("\n").at(-1) })
+    console.warn(error) // in words of this Python and this browser; the reader gets a sentence
+    postMessage({ id, failed: true })
   }
 })

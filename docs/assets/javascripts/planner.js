@@ -3,6 +3,7 @@
 
 import { pack, unpack } from "./planner-address.js"
 import { Engine, Sentence } from "./planner-engine.js"
+import { cellOf, drawn, gridOf } from "./planner-grid.js"
 import { commands, details, make, memory, picture, ranking, refusalsOf, refused, rowsOf, summary } from "./planner-view.js"
 
 const ROOT = new URL("../../", import.meta.url)
@@ -16,12 +17,10 @@ const MOST = Number(most)
 const LINK = 8000 // characters of a config in an address
 const TYPING_MS = 500
 const NAMES = ["gpu", "gpus_per_node", "nodes", "max_model_len", "gpu_memory_utilization", "concurrency", "context", "goal"]
-const WHOLE = /^[1-9]\d*$/ // a number as the grid holds it
 const CONFIG = "#config="
 // Of the markup: a browser that goes back restores what was typed.
 const written = Object.fromEntries(NAMES.map(name => [name, standard(form.elements[name])]))
 const defaults = { ...written }
-const grids = new Map()
 let picked = ""
 let asked = 0 // questions so far: an answer to an old one is dropped
 let kept = location.search // as it was last written or read
@@ -109,32 +108,6 @@ function refuse(text) {
   form.dispatchEvent(new Event("answered"))
 }
 
-/* The figures of a model, null where the site has none. */
-async function gridOf(model) {
-  if (!grids.has(model)) {
-    try {
-      const reply = await fetch(new URL(`models/${model}.json`, ROOT))
-      if (!reply.ok) return null
-      grids.set(model, await reply.json())
-    } catch {
-      throw new Sentence(`The figures of ${model} did not arrive: check the connection and compute again.`)
-    }
-  }
-  return grids.get(model)
-}
-
-/* The cell of the grid that answers, null where the question is another. */
-function cellOf(grid, values) {
-  const { gpus_per_node: most, ...terms } = grid.asked
-  if (!WHOLE.test(values.gpus_per_node) || !WHOLE.test(values.nodes)) return null
-  const per = Number(values.gpus_per_node)
-  const nodes = Number(values.nodes)
-  if (per > most || (nodes !== 1 && per !== most)) return null
-  if (Object.entries(terms).some(([name, value]) => values[name] !== String(value))) return null
-  if (!grid.gpus[values.gpu]?.goals.includes(values.goal)) return null
-  return grid.cells[values.gpu][String(per * nodes)] ?? null
-}
-
 async function answer(compute) {
   const mine = ++asked
   const values = fields()
@@ -158,7 +131,7 @@ async function answer(compute) {
 
 async function look(values, compute) {
   if (values.model) {
-    const grid = await gridOf(values.model)
+    const grid = await gridOf(values.model, ROOT)
     if (grid) follow(grid.asked)
     Object.assign(values, fields())
     const cell = grid && cellOf(grid, values)
@@ -220,7 +193,7 @@ async function show(found, values) {
   const choose = async one => {
     start.replaceChildren(...commands(one.layout, copy, goal))
     detail.replaceChildren(...details(one, found.parts))
-    const svg = one.layout.svg ?? (await drawn(one.layout.picture))
+    const svg = one.layout.svg ?? (await drawn(one.layout.picture, ROOT))
     if (svg && one.layout.name === (picked || rows[0].layout.name)) detail.append(picture(svg))
   }
   const pick = name => {
@@ -236,11 +209,6 @@ async function show(found, values) {
     ...refused(refusalsOf(found, goal), new URL("reference/constraints/", ROOT)),
   )
   if (row) await choose(row)
-}
-
-async function drawn(path) {
-  const reply = await fetch(new URL(`models/${path}`, ROOT)).catch(() => null)
-  return reply?.ok ? reply.text().catch(() => null) : null
 }
 
 async function copy(text, button) {

@@ -19,6 +19,7 @@ import model_errors
 import model_index
 import model_parts
 import model_sheets
+import model_store
 from alike import Alike
 from grid import COUNTS
 from gridded import Answers, Subject, answers_of, cluster_of, grid_of
@@ -142,7 +143,7 @@ def test_a_build_does_not_wait_for_who_has_failed(tmp_path: Path) -> None:
     folder = tempfile.TemporaryDirectory(dir=tmp_path)
     Path(folder.name, "done.sections.json").write_text('{"intro": "here"}', "utf-8")
     failing = [sys.executable, "-c", "raise SystemExit(3)"]
-    store = Store(folder=folder, writers=[subprocess.Popen(failing)])
+    store = Store(Path(folder.name), [subprocess.Popen(failing)], folder)
     assert store.sheet("done") == {"intro": "here"}
     with pytest.raises(PluginError, match="has not written missing"):
         store.sheet("missing")
@@ -150,6 +151,23 @@ def test_a_build_does_not_wait_for_who_has_failed(tmp_path: Path) -> None:
         list(store.finish())
     store.close()
     assert not Path(folder.name).exists()
+
+
+def test_what_models_are_written_from_is_told_by_its_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file more, another name, another byte; what Python caches beside it counts for nothing."""
+    monkeypatch.setattr(model_store, "SCRIPT", tmp_path / "model_sheets.py")
+    told = [model_store.sources()]
+    for name, text in (("a.py", "1"), ("a.py", "2"), ("b.json", "2")):
+        (tmp_path / name).write_text(text, "utf-8")
+        told.append(model_store.sources())
+    (tmp_path / "b.json").rename(tmp_path / "c.json")
+    told.append(model_store.sources())
+    assert len(set(told)) == len(told)
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "a.pyc").write_bytes(b"1")
+    assert model_store.sources() == told[-1]
 
 
 def test_models_are_dealt_to_processes_whole() -> None:

@@ -34,19 +34,31 @@ _SECTION = re.compile(r"<!-- section: (?P<name>[a-z]+) -->")
 
 
 class _Build:
-    """The build under way."""
+    """The build under way, and what `mkdocs serve` keeps for the next."""
 
+    serves: bool = False
     store: Store | None = None
+    made_from: str = ""  # the sources that the store was filled from
+
+
+def on_startup(command: str, dirty: bool) -> None:  # MkDocs asks so
+    """Whether more builds may follow in this process."""
+    _Build.serves = command == "serve"
 
 
 def on_pre_build(config: MkDocsConfig) -> None:
     """Let others work on the models while the pages are built."""
-    _close()
-    if (Path(config.docs_dir) / INDEX).is_file():
-        # The package and its neighbours are loaded anew for every build.
-        store = importlib.import_module("model_store")
+    if not (Path(config.docs_dir) / INDEX).is_file():
+        _close()
+        return
+    # The package and its neighbours are loaded anew for every build.
+    store = importlib.import_module("model_store")
+    sources = store.sources()
+    if _Build.store is None or _Build.made_from != sources:
+        _close()
         names = store.all_names()
         _Build.store = store.Store.of(names, os.cpu_count() or 1)
+        _Build.made_from = sources
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -92,11 +104,17 @@ def on_post_build(config: MkDocsConfig) -> None:
             target = Path(config.site_dir) / "models" / path.relative_to(root)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
-    _close()
+    if not _Build.serves:
+        _close()
 
 
 def on_build_error(error: Exception) -> None:
     """Leave nothing running."""
+    _close()
+
+
+def on_shutdown() -> None:
+    """Leave nothing behind."""
     _close()
 
 

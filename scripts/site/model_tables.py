@@ -164,7 +164,7 @@ def _worth(on: OnGpus, one: Found, goals: Sequence[Goal]) -> list[Cell]:
         computed(tpot) if figures else Cell(tpot),
         computed(flow) if figures else Cell(flow),
         Cell(pools(one), ASSUMED),
-        Cell("; ".join(_reasons(on, one, goals)) + "."),
+        Cell(" ".join(f"{reason[0].upper()}{reason[1:]}." for reason in _reasons(on, one, goals))),
     ]
 
 

@@ -87,3 +87,14 @@ def refuse_layer_types(keys: Keys) -> None:
                 problem=f"has {len(words)} {key} for {layers} layers",
                 fix="give one for each layer",
             )
+
+
+def refuse_no_sections(keys: Keys) -> None:
+    """Refuse rotary positions of videos that are not dealt to sections of a head.
+
+    Source: vllm/transformers_utils/config.py, patch_legacy_rope_type (v0.32.0)
+    """
+    for name in ("rope_scaling", "rope_parameters"):
+        rope = keys.nested(name)
+        if rope is not None and "mrope" in (rope.values.get("rope_type"), rope.values.get("type")):
+            rope.refuse_missing("mrope_section")

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from vllm_parallel.catalog.class_checks import refuse_layer_types, refuse_unknown_type
+from vllm_parallel.catalog.class_checks import (
+    refuse_layer_types,
+    refuse_no_sections,
+    refuse_unknown_type,
+)
 from vllm_parallel.catalog.families import FAMILIES, is_multimodal, reader_of
 from vllm_parallel.catalog.keys import JsonObject, Keys
 from vllm_parallel.dtype import Dtype
@@ -96,6 +100,7 @@ def read_config(config: JsonObject, name: str, *, as_bf16: bool) -> ModelConfig:
     refuse_unknown_type(outer)
     for part in filter(None, (outer, outer.nested("text_config"))):
         refuse_layer_types(part)
+        refuse_no_sections(part)
     model = reader(Keys(name, {**config, **inner, "architecture": architecture}))
     keys = _quantisation(outer)
     if keys is None:

@@ -54,18 +54,19 @@ def rope_keys(keys: Keys, kind: str | None = None) -> Keys:
         given = keys.nested("rope_parameters") or Keys(keys.name, {})
     inner = given.values.get(kind) if kind is not None else None
     values = dict(inner if isinstance(inner, Mapping) else given.values)
-    _refuse_two_types(given)
+    _refuse_odd_types(given)
     named = values.get("rope_type") or values.get("type") or "default"
     values["rope_type"] = SPELT.get(named, named) if isinstance(named, str) else named
     values.setdefault("rope_theta", keys.values.get("rope_theta", THETA))
     return Keys(given.name, values)
 
 
-def _refuse_two_types(rope: Keys) -> None:
-    """Refuse a new and an old key of the type that say different things.
+def _refuse_odd_types(rope: Keys) -> None:
+    """Refuse a type of null, and two that say different things.
 
     Source: vllm/transformers_utils/config.py, patch_legacy_rope_type (v0.32.0)
     """
+    rope.refuse_null("rope_type")
     if "rope_type" not in rope.values or "type" not in rope.values:
         return
     new, old = rope.values["rope_type"], rope.values["type"]
@@ -98,6 +99,13 @@ def read_rotary(keys: Keys, dim: int, *, partial: float = 1.0, kind: str | None 
     4096
     """
     rope = rope_keys(keys, kind)
+    parts = [key for key, value in rope.values.items() if isinstance(value, Mapping)]
+    if parts:
+        raise CatalogError(
+            subject=rope.name,
+            problem=f"has an object for {parts[0]!r}",
+            fix="this family has one kind of layer: write its keys flat",
+        )
     return Rotary(
         positions=_positions(keys, rope),
         dim=_rotated(keys, rope, dim, partial),

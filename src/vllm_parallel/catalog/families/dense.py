@@ -30,6 +30,9 @@ def read_llama(keys: Keys) -> ModelConfig:
     Source: vllm/model_executor/models/llama.py (v0.32.0)
     """
     refuse_uneven_heads(keys)
+    if keys.values.get("model_type") == "llama":  # whose class wants a truth value
+        keys.refuse_null("attention_bias")
+        keys.refuse_null("mlp_bias")
     attention = grouped(keys, HeadDefaults(null_kv_heads=True))
     return llama_layers(keys, attention, named_windows(keys))
 

@@ -94,6 +94,7 @@ def read_qwen2_moe(keys: Keys) -> ModelConfig:
 
 def _sparse_steps(keys: Keys) -> list[bool]:
     """Which layers have experts: every n-th but those that are listed."""
+    keys.refuse_null("decoder_sparse_step")
     step = keys.size("decoder_sparse_step", default=1)
     dense = keys.items("mlp_only_layers") or []
     return [n not in dense and (n + 1) % step == 0 for n in range(layer_count(keys))]

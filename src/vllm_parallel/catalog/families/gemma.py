@@ -89,6 +89,7 @@ def read_gemma3(keys: Keys) -> ModelConfig:
     """
     keys = in_bfloat16(keys.filled(GEMMA_3))
     refuse_uneven_heads(keys)
+    keys.refuse_null("sliding_window_pattern")
     keys = with_kinds(keys, every_nth_full(keys, keys.size("sliding_window_pattern", default=6)))
     keys = _two_bases(_bidirectional(keys))
     kinds = layer_kinds(keys)

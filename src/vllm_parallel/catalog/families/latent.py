@@ -72,6 +72,8 @@ def read_glm4_moe_lite(keys: Keys) -> ModelConfig:
 
 def latent(keys: Keys) -> LatentAttention:
     """Attention with the ranks and widths that the keys name."""
+    if keys.has("q_lora_rank"):
+        keys.size("q_lora_rank")  # none is null, not 0
     return LatentAttention(
         heads=keys.size("num_attention_heads"),
         q_lora_rank=keys.optional("q_lora_rank", missing=Q_LORA_RANK),
@@ -93,7 +95,9 @@ def mixed_mlps(keys: Keys, defaults: Defaults) -> tuple[list[Mlp], Mlp]:
         correction_bias=keys.text("topk_method", default="") == "noaux_tc",
     )
     first = keys.count("first_k_dense_replace", default=defaults.dense_layers)
+    keys.refuse_null("moe_layer_freq")
     step = keys.size("moe_layer_freq", default=1)
+    keys.count("n_group", default=1)  # changes no size, but has to be a number
     sparse = [n >= first and n % step == 0 for n in range(layer_count(keys) + 1)]
     *mlps, after = (dense_or(keys, experts, moe=moe) for moe in sparse)
     return mlps, after

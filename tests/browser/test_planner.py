@@ -89,7 +89,7 @@ HOSTILE: Final = {
     ),
     "NaN": (
         QWEN.replace('"num_hidden_layers": 64', '"num_hidden_layers": NaN'),
-        "the given config has 'num_hidden_layers': nan",
+        "the given config has 'num_hidden_layers': NaN",
     ),
     "its own prototype": ('{"__proto__": {"hidden_size": 1}}', "the given config names no arch"),
     "markup": (

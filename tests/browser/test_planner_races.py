@@ -9,25 +9,17 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page, Route
 
-from tests.browser.conftest import NOT_RUN, SITE
 from tests.browser.look import watch
+from tests.browser.planner_page import ENGINE
 from vllm_parallel.planned.answering import batch
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 
-PYTHON_MS: Final = 120_000
 SLOW, FAST = "llama-3.1-8b", "qwen3-32b"
 LINES: Final = [f'{{"id": {number}, "model": "llama-3.1-8b", "ask": []}}' for number in range(4)]
 FAILED: Final = (
     "The package failed on this question, a fault of its own: report it with this page's address."
 )
-# The page's own engine, apart from the form.
-ENGINE: Final = """
-  const { Engine } = await import("../assets/javascripts/planner-engine.js")
-  const { python, archive } = document.getElementById("planner").dataset
-  const [files, packed] = [python, archive].map(name => new URL(`../${name}`, location).href)
-  const engine = window.engine ??= new Engine({ python: files, archive: packed })
-"""
 # Asked in one go, before the first is answered.
 QUEUE: Final = f"""async lines => {{ {ENGINE}
   const asked = lines.map(line => engine.ask("batch", line))
@@ -46,22 +38,6 @@ BROKEN: Final = f"""async line => {{ {ENGINE}
   const why = await engine.ask("nothing of this name", line).catch(error => error.message)
   return [why, engine.begun, await engine.ask("batch", line)]
 }}"""
-
-
-@pytest.fixture
-def python() -> None:
-    """Tests that need the site's own Python; without it they are said not to have run."""
-    if not (SITE / "assets/pyodide/pyodide.asm.wasm").is_file():
-        pytest.skip(f"{NOT_RUN}: this site has no Pyodide; make pyodide site")
-
-
-@pytest.fixture
-def planner(page: Page, host: str) -> Page:
-    """The planner, opened, with its first answer."""
-    page.set_default_timeout(PYTHON_MS)
-    page.goto(f"{host}/planner/", wait_until="load")
-    page.wait_for_selector(".ranking")
-    return page
 
 
 def stopped(page: Page, model: str) -> list[Route]:

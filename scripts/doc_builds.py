@@ -8,20 +8,25 @@ What it shows of models is taken from `scripts.doc_sheets`, where that is of the
 
 `whole` builds as `make site` does. `read` has read every page once, reads those of the request
 again, and goes on from there: all that follows, the checks too, is MkDocs' own and the hooks'.
+The first build's pages are looked at once more, as what is found in a page's HTML is kept there.
 `first` says that what comes before the first page, the checks of snippets and runs, is done again.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from jinja2 import Environment
+from markdown_exec._internal.formatters import python
 from mkdocs import utils
 from mkdocs.__main__ import cli
 from mkdocs.commands import build
@@ -40,10 +45,14 @@ IMPORTS: Final = (
 
 
 ANSWER: Final = "==> "
+CHECKS: Final = ("html_tree", "html_checks", "judging")  # on the path once MkDocs has read settings
 
 
-def requests() -> Iterator[tuple[list[str], bool]]:
-    """What is asked for, in forks only: the parent waits for each and says how it ended."""
+def requests(done: Callable[[int], object] = int) -> Iterator[tuple[list[str], bool]]:
+    """What is asked for, in forks only: the parent waits for each and says how it ended.
+
+    Before it says so, `done` is called with that.
+    """
     print(f"{ANSWER}ready", flush=True)
     for line in sys.stdin:
         log, pages, first = json.loads(line)
@@ -56,7 +65,9 @@ def requests() -> Iterator[tuple[list[str], bool]]:
             yield pages, first
             return
         _, status = os.waitpid(child, 0)
-        print(f"{ANSWER}{os.waitstatus_to_exitcode(status)}", flush=True)
+        code = os.waitstatus_to_exitcode(status)
+        done(code)
+        print(f"{ANSWER}{code}", flush=True)
     os._exit(0)
 
 
@@ -71,7 +82,35 @@ def read_again(config: MkDocsConfig, files: Files, pages: list[str]) -> None:
         file = files.get_file_from_path(name)
         assert file is not None
         assert file.page is not None
+        session = name.removesuffix(".md")  # as the checks demand
+        for kept in (python._sessions_globals, python._sessions_counter):  # noqa: SLF001  # nor here
+            kept.pop(session, None)
         build._populate_page(file.page, config, files, dirty=False)  # noqa: SLF001  # there is no other door
+
+
+@dataclass(slots=True)
+class Looked:
+    """What the checks find in pages as they are, kept for the builds in which most are the same."""
+
+    env: Environment
+    site: Path
+    done: bool = False
+
+    def at(self, code: int) -> None:
+        """Look at the pages of the first build that has passed."""
+        if code or self.done:
+            return
+        self.done = True
+        html_tree, html_checks, judging = map(importlib.import_module, CHECKS)
+        judge = judging.Judge(Path.cwd())
+        for path in sorted(self.site.rglob("*.html")):
+            html = path.read_text("utf-8")
+            html_checks.page_problems(html_tree.parse(html))
+            deque(judge.html(html, path.name), maxlen=0)
+        for name in self.env.list_templates(extensions=["html"]):
+            self.env.get_template(name)
+        gc.collect()
+        gc.freeze()  # so that forks share it
 
 
 def wait_before_env() -> None:
@@ -81,7 +120,7 @@ def wait_before_env() -> None:
     def on_env(
         self: PluginCollection, env: Environment, *, config: MkDocsConfig, files: Files
     ) -> Environment:
-        for pages, first in requests():
+        for pages, first in requests(Looked(env, Path(config.site_dir)).at):
             utils.clean_directory(config.site_dir)
             if first:
                 config.plugins.on_pre_build(config=config)

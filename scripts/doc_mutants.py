@@ -25,12 +25,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from scripts.doc_faults import Mutant, read_mutants
+from scripts.doc_faults import BUILD, Mutant, read_mutants
 from scripts.doc_trees import AT_ONCE, Said, Tree
 from scripts.drawn import drawn
 
 RESULT: Final = Path(__file__).resolve().parent / "site" / "doc_mutants.json"
-COMPARED: Final = 4  # of those caught by a build that read some pages again: built whole too
+# Of those caught by a build that read some pages again, these many are built whole too.
+MOST_COMPARED: Final = 4
+ONE_OF: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +60,25 @@ def outcome(mutant: Mutant, tree: Tree) -> Outcome:
     return Outcome(mutant=mutant, caught=mutant.caught(said), said=said, seconds=seconds)
 
 
-def differences(outcomes: Sequence[Outcome], trees: queue.Queue[Tree]) -> list[str]:
+def differences(outcomes: Sequence[Outcome], trees: queue.Queue[Tree], seed: int) -> list[str]:
     """Some mutants once more, built whole: the complaints have to be the same."""
     short = [one for one in outcomes if one.caught and one.said.shortened]
-    some = random.SystemRandom().sample(short, min(COMPARED, len(short)))
+    some = random.Random(seed).sample(short, min(MOST_COMPARED, -(-len(short) // ONE_OF)))
 
     def compare(one: Outcome) -> str:
         tree = trees.get()
         with tree.planted(one.mutant):
             whole = tree.asked(replace(one.mutant, whole=True))
         trees.put(tree)
-        if whole.complaints == one.said.complaints:
-            return ""
-        return f"{one.mutant.name} is built whole: {whole}\n  and in short: {one.said}"
+        wrong = whole.complaints ^ one.said.complaints
+        print(
+            f"{label(one.mutant)} built whole: {'OTHER' if wrong else 'same'} complaints",
+            flush=True,
+        )
+        lines = [
+            f"{'whole' if line in whole.complaints else 'short'}: {line}" for line in sorted(wrong)
+        ]
+        return "\n  ".join([label(one.mutant), *lines]) if lines else ""
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = [text for text in pool.map(compare, some) if text]
@@ -79,7 +87,7 @@ def differences(outcomes: Sequence[Outcome], trees: queue.Queue[Tree]) -> list[s
 
 
 def run_all(
-    mutants: Sequence[Mutant], keep: Callable[[Outcome], None]
+    mutants: Sequence[Mutant], keep: Callable[[Outcome], None], seed: int
 ) -> tuple[list[Outcome], list[str]]:
     """Every mutant, in as many trees as there are cores for, and what is wrong besides."""
     trees: queue.Queue[Tree] = queue.Queue()
@@ -98,13 +106,18 @@ def run_all(
         sheets = Path(folder, "sheets")
         made = [Tree.of(Path(folder, str(number)), stack, sheets) for number in range(AT_ONCE)]
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            faults = [text for text in pool.map(lambda tree: tree.ready(mutants), made) if text]
+            tests = sorted({one.by for one in mutants if one.by != BUILD})
+            asked = [
+                tests,
+                *[[]] * (AT_ONCE - 1),
+            ]  # the trees are alike: one run of the tests will do
+            faults = [text for text in pool.map(Tree.ready, made, asked) if text]
             if faults:
                 return [], faults
             for tree in made:
                 trees.put(tree)
             outcomes = list(pool.map(one, mutants))
-        return outcomes, differences(outcomes, trees)
+        return outcomes, differences(outcomes, trees, seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +161,10 @@ def main() -> int:
     start = time.monotonic()
     every = read_mutants()
     named = [one for one in every if not given.words or one.has_word(given.words)]
-    mutants = drawn(named, given.draw, given.seed, "doc-mutants")
+    seed = given.seed or (0 if given.draw is None else random.SystemRandom().randrange(10**6))
+    mutants = drawn(named, given.draw, seed, "doc-mutants")
     keep = Record(every=every).keep if given.draw is None else lambda _: None
-    outcomes, faults = run_all(mutants, keep)
+    outcomes, faults = run_all(mutants, keep, seed)
     survived = [one for one in outcomes if not one.caught]
     caught = len(outcomes) - len(survived)
     kinds = len({one.mutant.kind for one in outcomes})

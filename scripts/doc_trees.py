@@ -29,6 +29,8 @@ PASSED, FAILED = 0, 1  # pytest's exit codes
 LONGEST_SECONDS: Final = 300.0
 LONGEST_SAID: Final = 3000
 COMPLAINT: Final = re.compile(r"^(?:WARNING|ERROR|CRITICAL) ", re.MULTILINE)
+# Examples that have no session are counted as they run, and pages that are read again run later.
+COUNTED: Final = re.compile(r"(?<=<code block: n)\d+|(?<=\bexec-)\d+(?=--)")
 INFORMS: Final = re.compile(r"INFO |DEBUG |\[IPKernelApp\]")
 
 
@@ -43,11 +45,11 @@ class Said:
 
     @property
     def complaints(self) -> frozenset[str]:
-        """What it warns of and complains about, to the end of the log."""
+        """What it warns of and complains about, to the end of the log, by lines."""
         first = COMPLAINT.search(self.text)
         lines = [] if first is None else self.text[first.start() :].splitlines()
         said = (line.strip() for line in lines if not INFORMS.match(line))
-        return frozenset(line for line in said if line)
+        return frozenset(COUNTED.sub("N", line) for line in said if line)
 
     def __str__(self) -> str:
         return f"{self.by} {'failed' if self.refused else 'passed'}: {self.text[-1500:]}"
@@ -122,9 +124,8 @@ class Tree:
         whole = Builds(folder=folder, mode="whole", stack=stack, sheets=sheets)
         return cls(folder, whole, Builds(folder=folder, mode="read", stack=stack, sheets=sheets))
 
-    def ready(self, mutants: Sequence[Mutant]) -> str:
-        """What is wrong without any fault; empty if all passes."""
-        tests = sorted({one.by for one in mutants if one.by != BUILD})
+    def ready(self, tests: Sequence[str]) -> str:
+        """What is wrong without any fault, in the build or in tests; empty if all passes."""
         self.read.start()  # it has to have read the pages as they are
         said = self._built(pages=(), first=True)
         if not said.refused and tests:

@@ -79,6 +79,16 @@ def test_what_only_informs_is_no_complaint() -> None:
     assert said.complaints == {"ERROR   -  a: b", "Aborted with a BuildError!"}
 
 
+def test_only_how_examples_are_counted_is_left_out_of_a_comparison() -> None:
+    texts = [
+        f'ERROR   -  a: id "exec-{n}--b"\nFile "<code block: n{n}>", line 3\nn{n} exec-{n}'
+        for n in (3, 14)
+    ]
+    few, many = (Said(by=BUILD, refused=True, text=text).complaints for text in texts)
+    assert few - many == {"n3 exec-3"}
+    assert many - few == {"n14 exec-14"}
+
+
 def test_results_are_of_faults_that_are_listed() -> None:
     listed = {label(mutant): mutant.by for mutant in MUTANTS}
     results: dict[str, str] = json.loads(RESULT.read_text("utf-8"))["caught_by"]

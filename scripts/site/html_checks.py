@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from html_tree import Element
 from links import ASSETS, is_external, references
@@ -36,8 +37,13 @@ _NAMES = "http://www.w3.org/"
 _COUNTED = re.compile(r"exec-\d+--")  # by markdown-exec
 
 
-def page_problems(root: Element) -> Iterator[str]:
+@lru_cache(maxsize=256)
+def page_problems(root: Element) -> tuple[str, ...]:
     """Everything wrong within one page."""
+    return tuple(_problems(root))
+
+
+def _problems(root: Element) -> Iterator[str]:
     yield from _identifiers(root)
     yield from external_assets(root)
     yield from _images(root)

@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Element:
-    """One element with its attributes, its children and the text between them."""
+    """One element with its attributes, its children and the text between them; equal to itself."""
 
     tag: str
     attributes: dict[str, str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import unescape
 from io import StringIO
 from pathlib import Path
@@ -35,6 +36,7 @@ from vllm_parallel.errors import VllmParallelError
 from vllm_parallel.review import Review
 from vllm_parallel.verdict import MEMORY_RULES
 
+MOST: Final = 2048  # commands of the site
 NAMES: Final = [rule.name for rule in RULES] + [rule.name for rule in MEMORY_RULES]
 
 
@@ -50,6 +52,7 @@ class Judge:
 
     def markdown(self, text: str, page: str, offset: int) -> Iterator[str]:
         """Complaints about a page's fences; variables of one are known in the next."""
+        self._judged[page], self._quotes[page] = set(), []  # it may be read again
         shell = Shell()
         for fence in fences_of(text):
             marks = Marks(model=fence.option("model"), refused=fence.option("refused"))
@@ -59,9 +62,7 @@ class Judge:
                 found = in_shell(rows, shell)
             else:
                 found = list(in_lines(rows))
-            self._judged.setdefault(page, set()).update(
-                one.command.text for one in found if one.command
-            )
+            self._judged[page].update(one.command.text for one in found if one.command)
             yield from self._block(found, marks, page, f"{page}:{fence.line + offset}")
 
     def file(self, path: Path) -> Iterator[str]:
@@ -116,7 +117,8 @@ class Judge:
                 why = f"cannot be judged: {refusal.text}"
             elif refusal.rule == marks.refused:
                 self._marked.add(shown.row.source)
-                self._quotes.setdefault(page, []).append((str(shown.row), refusal.message))
+                quotes = self._quotes.setdefault(page, [])
+                quotes.append((str(shown.row), refusal.message))
             else:
                 yield f'{shown.row}: {refusal.text}, or mark it refused="{refusal.rule}"'
         if marks.refused is not None and not met - {""}:
@@ -165,9 +167,17 @@ def flag_faults(shown: Shown) -> Iterator[tuple[int, str]]:
     """What is wrong with a command's flags, vLLM's or this package's own, and on which line."""
     if shown.error is not None:
         yield shown.line, f"{shown.error.problem}; {shown.error.fix}"
-    command = shown.command
-    if command is None:
-        return
+    if shown.command is not None:
+        yield from faults_of(shown.command)
+
+
+@lru_cache(maxsize=MOST)
+def faults_of(command: Command) -> tuple[tuple[int, str], ...]:
+    """The same of a command that can be read; a page and the whole to print show it alike."""
+    return tuple(_faults(command))
+
+
+def _faults(command: Command) -> Iterator[tuple[int, str]]:
     if command.program == OURS:
         yield from ((command.line, fault) for fault in own_faults(command))
         return
@@ -199,6 +209,7 @@ def own_faults(command: Command) -> Iterator[str]:
         return  # it asks for help or the version
 
 
+@lru_cache(maxsize=MOST)
 def refusal_of(command: Command, marks: Marks) -> Refusal | None:
     """Why vLLM refuses a launch, None if it does not or if the command starts no engine."""
     if command.program == OURS:

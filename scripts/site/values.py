@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from figure import Figure
 
 FIGURES = "scripts/site/figures.py"
+SHARED = ("html_checks", "html_tree")  # keep what they read of pages for all that ask
 
 _INLINE = r"\{=(.*?)=\}"
 _REQUEST = re.compile(r"\s*(?P<name>[a-zA-Z]\w*(?:\.[a-zA-Z]\w*)*)(?:\s+:(?P<spec>\S+))?\s*")
@@ -53,7 +54,8 @@ class _Figures:
         if str(path.parent) not in sys.path:
             sys.path.insert(0, str(path.parent))
         for neighbour in path.parent.glob("*.py"):
-            sys.modules.pop(neighbour.stem, None)
+            if neighbour.stem not in SHARED:
+                sys.modules.pop(neighbour.stem, None)
 
     def element(self, request: str) -> Element:
         """What a page shows for that which stands between the braces."""

@@ -21,11 +21,12 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment
+from jinja2 import Environment, TemplateAssertionError
 from markdown_exec._internal.formatters import python
 from mkdocs import utils
 from mkdocs.__main__ import cli
@@ -108,7 +109,8 @@ class Looked:
             html_checks.page_problems(html_tree.parse(html))
             deque(judge.html(html, path.name), maxlen=0)
         for name in self.env.list_templates(extensions=["html"]):
-            self.env.get_template(name)
+            with suppress(TemplateAssertionError):  # of a plugin that is not on
+                self.env.get_template(name)
         gc.collect()
         gc.freeze()  # so that forks share it
 

@@ -3,7 +3,8 @@
     python -m scripts.published SITE
 
 Run by `make published`. What it writes is committed in `tests/site/published/`: of each page the
-figures in its sentences and the rows of its tables, in order, under the heading they stand below.
+figures in its sentences, the rows of its tables and the claims that vLLM contradicts, in order,
+under the heading they stand below.
 A change of a figure, of its kind, of a column is then a change of these files, old and new.
 """
 
@@ -28,6 +29,7 @@ PAGES: Final = ("", "reference/hardware", "reference/models")
 NOT: Final = ("verification", "verification/coverage")  # counts of what is recorded
 ASIDE: Final = frozenset({"foot", "headerlink"})
 KINDS: Final = frozenset({"assumed", "measured"})
+CARD: Final = "contradicted"  # its figures are typed: the claim and the answer are quoted
 HEADING: Final = re.compile(r"h[1-6]")
 
 
@@ -46,7 +48,7 @@ def pages(site: Path) -> dict[str, list[str]]:
 
 
 def shown(root: Element) -> Iterator[str]:
-    """Headings, figures in sentences with their names, and rows of tables, in page order.
+    """Headings, figures in sentences with their names, rows of tables and claims, in page order.
 
     >>> page = '<h2 id="a">A</h2><p><data class="measured" data-name="x.y">3</data> GiB</p>'
     >>> list(shown(parse(page)))
@@ -57,6 +59,8 @@ def shown(root: Element) -> Iterator[str]:
             continue
         if HEADING.fullmatch(element.tag):
             yield f"# {element.attributes.get('id', '')}"
+        elif CARD in element.classes:
+            yield cell(element)
         elif element.tag == "tr":
             yield " | ".join(cell(one) for one in element.children if isinstance(one, Element))
         elif "data-name" in element.attributes:

@@ -55,7 +55,7 @@ def test_both_tables_hold_every_id_once() -> None:
 
 def test_an_unknown_question_is_an_error() -> None:
     with pytest.raises(ValueError, match="without a deployment"):
-        _evidence({"what": "w", "published": 1, "unit": "", "ask": "weights"}, None)
+        _evidence("c", {"what": "w", "published": 1, "unit": "", "ask": "weights"}, None)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the collected cases are not beside the checkout")

@@ -35,7 +35,7 @@ def _card(row: dict[str, str]) -> str:
     name = row["name"]
     corrected = f' <a href="../../{row["page"]}">Corrected where it stands</a>.'
     return (
-        f'<div class="rule" id="{name}"><p class="rule-name">'
+        f'<div class="rule contradicted" id="{name}"><p class="rule-name">'
         f'<span class="claim">{markup(row["says"])}</span>'
         f"{permalink(name)}"
         f'<span class="known">{TEXTS[row["text"]]}</span></p>'

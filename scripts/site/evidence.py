@@ -98,7 +98,7 @@ def _case(row: Json, launches: Mapping[str, Served]) -> Case:
         model=str(row["model"]),
         hardware=str(row["hardware"]),
         conditions=str(row["conditions"]),
-        figures=tuple(_evidence(figure, served) for figure in figures),
+        figures=tuple(_evidence(str(row["id"]), figure, served) for figure in figures),
         standing=str(row["standing"]),
     )
 
@@ -117,7 +117,7 @@ def _deployment(given: Json) -> Deployment:
     )
 
 
-def _evidence(figure: Json, served: Served | None) -> Evidence:
+def _evidence(case: str, figure: Json, served: Served | None) -> Evidence:
     published, unit = figure["published"], str(figure["unit"])
     shown = f"{published:,}" if isinstance(published, int) else str(published)
     bare = Evidence(what=str(figure["what"]), published=f"{shown} {unit}".strip())
@@ -127,7 +127,7 @@ def _evidence(figure: Json, served: Served | None) -> Evidence:
     if ask in ALONE:
         computed, found = ALONE[str(ask)](figure)
     elif served is None:
-        raise ValueError(f"{bare.what}: asks for {ask} without a deployment")
+        raise ValueError(f"{case}: {bare.what}: asks for {ask} without a deployment")
     else:
         computed, found = ASKED[str(ask)](figure, served)
     return replace(bare, computed=computed, found=found)

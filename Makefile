@@ -96,7 +96,7 @@ serve: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python scripts/bench.py
-	$(BIN)/python scripts/bench_planner.py
+	$(BIN)/python -m scripts.bench_planner
 
 fuzz: $(STAMP)
 	$(BIN)/python -m scripts.fuzz $(if $(INPUTS),--inputs $(INPUTS)) $(if $(SEED),--seed $(SEED))

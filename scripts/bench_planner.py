@@ -6,8 +6,6 @@ Run by `make bench`. The median of 20, from the change in the form until the ans
 from __future__ import annotations
 
 import functools
-import os
-import shutil
 import statistics
 import threading
 from collections.abc import Iterator
@@ -18,12 +16,11 @@ from typing import Final
 
 from playwright.sync_api import Page, sync_playwright
 
+from scripts.chromium import SITE, chromium
 from vllm_parallel.catalog import model_names
 
 ROOT: Final = Path(__file__).parents[1]
-SITE: Final = Path(os.environ.get("SITE", ROOT / "site"))
 MODELS: Final = ROOT / "src" / "vllm_parallel" / "catalog" / "models"
-NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
 ROUNDS: Final = 20
 CATALOG_MS: Final = 100
 OWN_MS: Final = 1000
@@ -82,7 +79,7 @@ def line(name: str, times: list[float], limit: int) -> None:
 
 
 def main() -> None:
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    path = chromium()
     if path is None:
         print("THE PLANNER WAS NOT TIMED: no Chromium on the path.")
         return

@@ -7,14 +7,13 @@ the launch with the same id, or is given. `ask` names what the kernel is asked f
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import Final
 
-from json_rows import Json, whole_number
+from json_rows import Json, rows_of, whole_number
 from launches import CASES, Launch, read
 from scores import coefficients_of, ledgers_of, printed_tokens
 from vllm_parallel import Budget, Deployment, Layout, Pool, Settings, load_gpu, load_model
@@ -78,8 +77,7 @@ def cases() -> tuple[Case, ...]:
         for row in read(CASES / "launches.jsonl", CASES / "configs")
         if isinstance(row, Launch)
     }
-    lines = FILE.read_text("utf-8").splitlines()
-    return tuple(_case(json.loads(line), launches) for line in lines)
+    return tuple(_case(row, launches) for row in rows_of(FILE))
 
 
 def _case(row: Json, launches: Mapping[str, Served]) -> Case:

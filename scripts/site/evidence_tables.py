@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from functools import cache
 from html import escape
 from typing import Final
 
 from evidence import Case, Evidence, Found, cases
-from json_rows import Json
+from json_rows import Json, rows_of
 from speed_tables import all_speeds
 from speeds import FOLDER, Speed, counting
 from vllm_parallel.provenance import Provenance
@@ -135,8 +134,7 @@ def _milliseconds(row: Json) -> str:
 
 @cache
 def _lines() -> tuple[Json, ...]:
-    lines = (FOLDER / "points.jsonl").read_text("utf-8").splitlines()
-    return tuple(json.loads(line) for line in lines if line.strip())
+    return tuple(rows_of(FOLDER / "points.jsonl"))
 
 
 def figures() -> str:

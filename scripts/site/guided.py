@@ -18,6 +18,7 @@ from vllm_parallel import (
 )
 from vllm_parallel.ledger import budgets_on
 from vllm_parallel.render.numbers import size, times
+from vllm_parallel.render.tables import side_by_side
 from vllm_parallel.term import RELEASE, Span
 
 MODEL: Final = load_model("llama-3.1-70b")
@@ -118,3 +119,12 @@ tp8 = guide(Layout(tp=8))
 tp4pp2 = guide(Layout(tp=4, pp=2))
 tp4dp2 = guide(Layout(tp=4, dp=2))
 guide_layouts = (tp8, tp4pp2, tp4dp2)
+
+
+def three_ways(lead: str = "") -> str:
+    """The three layouts side by side, as a table."""
+    caption = f"{lead}Computed; italic figures rest on vLLM's own overhead, assumed: no GPU launch"
+    return side_by_side(
+        [one.deployment for one in guide_layouts],
+        caption=f"{caption} of {RELEASE} stands behind it.",
+    )

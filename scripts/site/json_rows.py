@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 
 Json = Mapping[str, object]
+
+
+def rows_of(path: Path) -> list[dict[str, object]]:
+    """The objects of a file of JSON lines; blank lines are passed over."""
+    lines = path.read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.strip()]
 
 
 def whole_number(row: Json, key: str) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from json_rows import Json, number, whole_number
+from json_rows import Json, number, rows_of, whole_number
 from vllm_parallel import (
     Deployment,
     Layout,
@@ -72,8 +72,7 @@ class Unread:
 
 def read(path: Path, configs: Path) -> list[Launch | Unread]:
     """The launches of a file of JSON lines."""
-    lines = path.read_text("utf-8").splitlines()
-    return [_launch(json.loads(line), configs) for line in lines if line.strip()]
+    return [_launch(row, configs) for row in rows_of(path)]
 
 
 def _launch(row: Json, configs: Path) -> Launch | Unread:

@@ -7,14 +7,13 @@ the pinned ones, whose points are not counted.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
-from json_rows import Json, number, whole_number
+from json_rows import Json, number, rows_of, whole_number
 from vllm_parallel import (
     CatalogError,
     Cluster,
@@ -137,8 +136,7 @@ class Errors:
 
 def read(path: Path, configs: Path) -> list[Point | Unjudged]:
     """The points of a file of JSON lines."""
-    lines = path.read_text("utf-8").splitlines()
-    return [_point(json.loads(line), configs) for line in lines if line.strip()]
+    return [_point(row, configs) for row in rows_of(path)]
 
 
 def priced(points: Iterable[Point | Unjudged], *, pinned: bool = True) -> list[Speed]:

@@ -6,8 +6,6 @@ The browser is `CHROMIUM`, or the first found on the path; the site is `site/`, 
 from __future__ import annotations
 
 import functools
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,13 +17,12 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from scripts.chromium import SITE, chromium
 from tests.browser.planner_page import opened
 
 ROOT: Final = Path(__file__).parents[2]
-SITE: Final = Path(os.environ.get("SITE", ROOT / "site"))
 WHOLE: Final = "print/index.html"
 MODELS: Final = 3  # of which every page is looked at
-NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # All other hosts are unreachable, and a test says so where a page asks for one.
 NOT_RUN: Final = "NOT RUN"
 ALONE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
@@ -95,7 +92,7 @@ def host() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    path = chromium()
     assert path, "no Chromium on the path: install it, or name it, CHROMIUM=/path make test-site"
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", ALONE]

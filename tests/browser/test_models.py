@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import SITE
+from scripts.chromium import SITE
 from tests.browser.look import PHONE, WIDEST, watch
 from vllm_parallel import load_model, model_names
 

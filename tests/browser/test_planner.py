@@ -12,7 +12,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import SITE, served
+from scripts.chromium import SITE
+from tests.browser.conftest import served
 from tests.browser.look import PHONE, SCHEMES, WIDEST, violations, watch
 from tests.browser.planner_page import ASK, DROP, FILL, LATE, PASTE, PYTHON_MS, QWEN, opened, said
 from tests.browser.planner_questions import MODELS, batch_lines, forms

@@ -8,8 +8,9 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, Page
 
+from scripts.chromium import SITE
 from scripts.offline import archive, offline
-from tests.browser.conftest import SITE, WHOLE, served
+from tests.browser.conftest import WHOLE, served
 from tests.browser.look import DESK, PHONE, WIDEST, watch
 from tests.site.builder import build_server, copy_mini
 from tests.site.faults import append

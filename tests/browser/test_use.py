@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import SITE
+from scripts.chromium import SITE
 from tests.browser.look import OPEN
 from vllm_parallel import Deployment, Layout, Settings, Verdict, load_model
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import pytest
 
-from tests.site.builder import ROOT, Builder, build_server, copy_mini
-
-SITE: Final = Path(os.environ.get("SITE", ROOT / "site"))
+from scripts.chromium import SITE
+from tests.site.builder import Builder, build_server, copy_mini
 
 
 @pytest.fixture(scope="session")

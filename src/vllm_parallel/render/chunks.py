@@ -6,7 +6,7 @@ from typing import Final
 
 from vllm_parallel.collectives.batch import chunk_pair
 from vllm_parallel.frozen import dataclass
-from vllm_parallel.render.numbers import counted, whole
+from vllm_parallel.render.numbers import counted, run_of, whole
 from vllm_parallel.render.placement import COLOURS, LETTERS
 from vllm_parallel.render.svg import Picture, element
 
@@ -56,7 +56,7 @@ class ChunkPairs:
         >>> ChunkPairs(tokens=30, pcp=4).line(0)
         'tokens 0–3 and 28–29: 6 tokens, 14.8 % of attention'
         """
-        runs = " and ".join(_run(chunk) for chunk in self.pair(rank) if chunk)
+        runs = " and ".join(run_of(chunk) for chunk in self.pair(rank) if chunk)
         share = f"{self.share(rank):.1%}".replace("%", " %")
         return f"tokens {runs or 'none'}: {counted(self.own(rank), 'token')}, {share} of attention"
 
@@ -117,7 +117,3 @@ def _chunks(pairs: ChunkPairs, rank: int, top: int, *, height: int = STRIP) -> l
 def _seen(tokens: range) -> int:
     """Keys that these tokens see, themselves included."""
     return sum(token + 1 for token in tokens)
-
-
-def _run(chunk: range) -> str:
-    return f"{chunk[0]}–{chunk[-1]}" if len(chunk) > 1 else str(chunk[0])

@@ -6,7 +6,7 @@ from typing import Final
 
 from vllm_parallel.frozen import dataclass
 from vllm_parallel.layout import head_ids
-from vllm_parallel.render.numbers import counted
+from vllm_parallel.render.numbers import counted, run_of
 from vllm_parallel.render.placement import COLOURS, LETTERS
 from vllm_parallel.render.svg import Picture, element
 
@@ -64,7 +64,7 @@ all tokens.'
         for rank in range(self.tp):
             kv = " ".join(LETTERS[head % len(LETTERS)] for head in self.cached(rank))
             sentences.append(
-                f"Rank {rank}: query heads {_run(head_ids(self.heads, self.tp, rank))}, "
+                f"Rank {rank}: query heads {run_of(head_ids(self.heads, self.tp, rank))}, "
                 f"KV head {kv}, {self.tokens(rank)} tokens."
             )
         return " ".join(sentences)
@@ -101,7 +101,7 @@ def _column(split: HeadSplit, rank: int, rows: int) -> list[str]:
     middle = left + CELL // 2
     letters = [LETTERS[head % len(LETTERS)] for head in cached]
     kv = letters[0] if len(letters) == 1 else f"{letters[0]}–{letters[-1]}"
-    own = _run(head_ids(split.heads, split.tp, rank))
+    own = run_of(head_ids(split.heads, split.tp, rank))
     colour = f"rp-cell rp-g{cached[0] % COLOURS}"
     texts = [(own, "rp-cell"), (kv, colour), (split.tokens(rank).replace(",", ""), colour)][:rows]
     drawn = [element("text", str(rank), x=middle, y=14, class_="rp-rank")]
@@ -127,7 +127,3 @@ def _text(text: str, middle: int, top: int) -> list[str]:
         element("text", line, x=middle, y=top + height, class_="rp-note")
         for line, height in zip(lines, heights, strict=True)
     ]
-
-
-def _run(heads: range) -> str:
-    return f"{heads[0]}–{heads[-1]}" if len(heads) > 1 else str(heads[0])

@@ -109,6 +109,15 @@ def counted(number: int, what: str) -> str:
     return f"{whole(number)} {what}{'s' * (number != 1)}"
 
 
+def run_of(numbers: range) -> str:
+    """Numbers in a row, by their ends.
+
+    >>> run_of(range(4, 8)), run_of(range(3, 4))
+    ('4–7', '3')
+    """
+    return f"{numbers[0]}–{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
 def ranks(numbers: tuple[int, ...]) -> str:
     """Rank numbers in their order, runs of neighbours shortened.
 

@@ -38,7 +38,16 @@ class Family:
         return {key: value for key, value in config.items() if value is not LEFT_OUT}
 
 
+def left_out(*keys: str) -> Options:
+    """Keys that no config of the family has."""
+    return dict.fromkeys(keys, (LEFT_OUT,))
+
+
 BOTH = (False, True, LEFT_OUT)
+SIZED_ELSEWHERE = left_out(  # by families with names of their own
+    "num_attention_heads", "num_key_value_heads", "hidden_size", "num_hidden_layers",
+    "max_position_embeddings", "intermediate_size", "head_dim",
+)  # fmt: skip
 TIES: Options = {"tie_word_embeddings": BOTH}
 WINDOW: Options = {"sliding_window": (96, 1000, LEFT_OUT, LEFT_OUT)}
 BIASED: Options = {"attention_bias": BOTH}

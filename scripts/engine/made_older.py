@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from family import BIASED, BOTH, LEFT_OUT, PLAIN_ROPE, TIES, Family
+from family import BIASED, BOTH, LEFT_OUT, PLAIN_ROPE, SIZED_ELSEWHERE, TIES, Family, left_out
 from shapes import WIDTHS
 
 OLDER: dict[str, Family] = {
@@ -18,15 +18,8 @@ OLDER: dict[str, Family] = {
             "n_head": (4, 8),
             "n_positions": (1024, 3000, LEFT_OUT),
             "n_inner": (960, None, LEFT_OUT),
-            "num_attention_heads": (LEFT_OUT,),
-            "num_key_value_heads": (LEFT_OUT,),
-            "hidden_size": (LEFT_OUT,),
-            "num_hidden_layers": (LEFT_OUT,),
-            "max_position_embeddings": (LEFT_OUT,),
-            "intermediate_size": (LEFT_OUT,),
-            "head_dim": (LEFT_OUT,),
-            "hidden_act": (LEFT_OUT,),
-            "model_max_length": (LEFT_OUT,),
+            **SIZED_ELSEWHERE,
+            **left_out("hidden_act", "model_max_length"),
         },
     ),
     "opt": Family(
@@ -40,9 +33,7 @@ OLDER: dict[str, Family] = {
             "enable_bias": BOTH,
             "layer_norm_elementwise_affine": BOTH,
             "do_layer_norm_before": BOTH,
-            "num_key_value_heads": (LEFT_OUT,),
-            "intermediate_size": (LEFT_OUT,),
-            "hidden_act": (LEFT_OUT,),
+            **left_out("num_key_value_heads", "intermediate_size", "hidden_act"),
         },
         head_dim_given=0.0,
     ),
@@ -59,9 +50,7 @@ OLDER: dict[str, Family] = {
             "num_kv_heads": (2, 4, LEFT_OUT),
             "num_attention_heads": (8, 16),
             "hidden_size": (512, 1024),
-            "num_key_value_heads": (LEFT_OUT,),
-            "head_dim": (LEFT_OUT,),
-            "intermediate_size": (LEFT_OUT,),
+            **left_out("num_key_value_heads", "head_dim", "intermediate_size"),
         },
     ),
     "exaone": Family(
@@ -150,15 +139,8 @@ OLDER: dict[str, Family] = {
             "n_positions": (1024, 3000, LEFT_OUT),
             "n_inner": (960, None, LEFT_OUT),
             "rotary_dim": (32, LEFT_OUT),
-            "num_attention_heads": (LEFT_OUT,),
-            "num_key_value_heads": (LEFT_OUT,),
-            "hidden_size": (LEFT_OUT,),
-            "num_hidden_layers": (LEFT_OUT,),
-            "max_position_embeddings": (LEFT_OUT,),
-            "intermediate_size": (LEFT_OUT,),
-            "head_dim": (LEFT_OUT,),
-            "hidden_act": (LEFT_OUT,),
-            "model_max_length": (LEFT_OUT,),
+            **SIZED_ELSEWHERE,
+            **left_out("hidden_act", "model_max_length"),
         },
     ),
     "minicpm": Family(
@@ -205,13 +187,15 @@ OLDER: dict[str, Family] = {
             "rmsnorm": BOTH,
             "post_layer_norm": BOTH,
             "original_rope": (True,),
-            "num_key_value_heads": (LEFT_OUT,),
-            "num_hidden_layers": (LEFT_OUT,),
-            "max_position_embeddings": (LEFT_OUT,),
-            "intermediate_size": (LEFT_OUT,),
-            "head_dim": (LEFT_OUT,),
-            "vocab_size": (LEFT_OUT,),
-            "model_max_length": (LEFT_OUT,),
+            **left_out(
+                "num_key_value_heads",
+                "num_hidden_layers",
+                "max_position_embeddings",
+                "intermediate_size",
+                "head_dim",
+                "vocab_size",
+                "model_max_length",
+            ),
         },
     ),
 }

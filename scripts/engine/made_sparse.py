@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from family import BIASED, BOTH, LEFT_OUT, MOE, PLAIN_ROPE, TIES, Family
+from family import BIASED, BOTH, LEFT_OUT, MOE, PLAIN_ROPE, SIZED_ELSEWHERE, TIES, Family, left_out
 from shapes import EXPERT_WIDTHS, EXPERTS
 
 SPARSE: dict[str, Family] = {
@@ -190,14 +190,8 @@ SPARSE: dict[str, Family] = {
                 {"ffn_hidden_size": 960, "moe_num_experts": 8, "moe_top_k": 2},
                 {"ffn_hidden_size": 504, "moe_num_experts": 5, "moe_top_k": 1},
             ),
-            "num_attention_heads": (LEFT_OUT,),
-            "num_key_value_heads": (LEFT_OUT,),
-            "hidden_size": (LEFT_OUT,),
-            "num_hidden_layers": (LEFT_OUT,),
-            "max_position_embeddings": (LEFT_OUT,),
-            "intermediate_size": (LEFT_OUT,),
-            "head_dim": (LEFT_OUT,),
-            "model_max_length": (LEFT_OUT,),
+            **SIZED_ELSEWHERE,
+            **left_out("model_max_length"),
         },
     ),
     "bailing": Family(

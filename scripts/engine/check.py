@@ -23,12 +23,11 @@ from typing import Any
 
 from lists import of_lists, of_metrics, of_readings
 from on_site import ShownCommand, launches, shown_commands
+from recordings import CONTRACT, ROOT
 from served import Served, pool_line, serve
 from vllm_parallel.answers import answer
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-RECORDED = ROOT / "tests" / "oracle" / "recorded"
 KV_BYTES = 2**30  # VLLM_CPU_KVCACHE_SPACE=1
 CPU_BLOCK = 128
 BENCH_FIELDS = (
@@ -82,7 +81,7 @@ def of_site(python: str, commands: Sequence[ShownCommand]) -> Iterator[str]:
 
 def sampled(python: str, draw: random.Random, size: int) -> Iterator[str]:
     """What differs among record, kernel and engine in a random sample of recorded answers."""
-    tests = runpy.run_path(str(RECORDED / "test_recorded_answers.py"))
+    tests = runpy.run_path(str(CONTRACT / "test_recorded_answers.py"))
     kinds = (("verdicts", "verdict", "compared_verdict"), ("builds", "build", "compared_build"))
     for kind, ask, compare in kinds:
         rows = draw.sample(list(tests["rows"](f"{kind}.jsonl")), size)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from dice import Dice
+from family import LEFT_OUT
 from made_models import FAMILIES
 from shapes import Config
-
-LEFT_OUT: Final = object()  # as a value: the key is dropped
 
 # Name: family, and what is changed in the config that its dice give.
 CHANGES: dict[str, tuple[str, Config]] = {

@@ -34,24 +34,14 @@ from interview import Interview, dumped, engine, without_repeats
 from layouts import DP, PCP, PP, TP, Args, small_layouts
 from made_models import made_models
 from odd_models import odd_models
+from recordings import CONTRACT, CONTRACT_FLAGS, CONTRACT_METRICS, OTHERS, ROOT, SHELVES
 from shapes import Config
 from verdict_questions import verdict_questions
 
 Row = dict[str, Any]
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-TARGET = ROOT / "tests" / "oracle" / "recorded"
-ENGINE = ROOT / "src" / "vllm_parallel" / "engine"
-FLAGS = ENGINE / "flags.json"
-METRICS = ENGINE / "metrics" / "registered.json"
-MODEL_TYPES = ENGINE.parent / "catalog" / "families" / "model_types.json"
-OTHERS = ROOT / "build" / "record"
-SHELVES = (
-    ROOT / "src" / "vllm_parallel" / "catalog" / "models",
-    ROOT / "tests" / "oracle" / "configs",
-    TARGET / "configs",
-)
+MODEL_TYPES = ROOT / "src" / "vllm_parallel" / "catalog" / "families" / "model_types.json"
 MADE_OF_EACH_FAMILY = 10
 MOST_RANKS = 16
 WIDE_RANKS = 64  # up to here groups are counted, and hashed
@@ -93,7 +83,7 @@ class Record:
         )
         given = parser.parse_args(words)
         is_contract = given.version == RELEASE and given.sample is None
-        target = given.out or (TARGET if is_contract else OTHERS / given.version)
+        target = given.out or (CONTRACT if is_contract else OTHERS / given.version)
         files = frozenset(given.only or (FILES if is_contract else set(FILES) - OF_ONE_RELEASE))
         target = target.absolute()
         return cls(release=given.version, sample=given.sample, target=target, files=files)
@@ -101,7 +91,7 @@ class Record:
     @property
     def is_contract(self) -> bool:
         """Whether the answers are those that the tests hold the package against."""
-        return self.target == TARGET
+        return self.target == CONTRACT
 
     def drawn(self, name: str, questions: list[Row]) -> list[Row]:
         """The questions, or of a sample those that its hash puts first, in their order."""
@@ -196,7 +186,7 @@ def condensed(answer: Row) -> Row:
 def record_list(python: str, record: Record, script: str) -> None:
     """Writes a list that a script finds in vLLM: options, metrics, fields, types of models."""
     # The contract's tables lie in the package, whose wheel has to carry them.
-    tables = {"flags": FLAGS, "metrics": METRICS, "model_types": MODEL_TYPES}
+    tables = {"flags": CONTRACT_FLAGS, "metrics": CONTRACT_METRICS, "model_types": MODEL_TYPES}
     theirs = tables if record.is_contract else {}
     target = theirs.get(script, record.target / f"{script}.json")
     command = [python, str(HERE / f"{script}.py")]

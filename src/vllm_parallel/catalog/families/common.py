@@ -50,6 +50,14 @@ def grouped(keys: Keys, defaults: HeadDefaults) -> GroupedQueryAttention:
     )
 
 
+def attention_bias(keys: Keys) -> bool:
+    """Whether attention has biases, by the new key or by the old one.
+
+    Source: vllm/model_executor/models/llama.py, LlamaDecoderLayer (v0.32.0)
+    """
+    return keys.flag("attention_bias") or keys.flag("bias")
+
+
 def layer_count(keys: Keys) -> int:
     """How many blocks are stacked."""
     layers = keys.size("num_hidden_layers")

@@ -7,6 +7,7 @@ from typing import Final
 from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
+    attention_bias,
     grouped,
     layer_count,
     named_windows,
@@ -67,7 +68,7 @@ def read_qwen3(keys: Keys) -> ModelConfig:
 def llama_layers(keys: Keys, attention: GroupedQueryAttention, windows: Windows) -> ModelConfig:
     """Llama's layers around this attention, with biases where the config asks for them."""
     refuse_activation(keys)
-    bias = keys.flag("attention_bias") or keys.flag("bias")
+    bias = attention_bias(keys)
     attention = replace(attention, qkv_bias=keys.flag("qkv_bias", default=bias), output_bias=bias)
     mlp = DenseMlp(intermediate=keys.size("intermediate_size"), bias=keys.flag("mlp_bias"))
     return _stacked(keys, attention, mlp, windows)

@@ -9,6 +9,7 @@ from vllm_parallel.catalog.families.common import (
     AFTER,
     FULL,
     HeadDefaults,
+    attention_bias,
     every_nth_full,
     grouped,
     layer_count,
@@ -76,7 +77,7 @@ def read_exaone_moe(keys: Keys) -> ModelConfig:
 
 def _attention(keys: Keys) -> GroupedQueryAttention:
     refuse_activation(keys)
-    bias = keys.flag("attention_bias") or keys.flag("bias")
+    bias = attention_bias(keys)
     attention = grouped(keys, HeadDefaults())
     return replace(attention, qkv_bias=bias, output_bias=bias, qk_norm=True)
 

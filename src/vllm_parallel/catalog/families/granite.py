@@ -9,6 +9,7 @@ from vllm_parallel.catalog.families.common import (
     FULL,
     SLIDING,
     HeadDefaults,
+    attention_bias,
     grouped,
     layer_count,
     named_windows,
@@ -80,7 +81,7 @@ def read_granite_moe_windows(keys: Keys) -> ModelConfig:
 
 def _dense(keys: Keys) -> ModelConfig:
     refuse_activation(keys)
-    bias = keys.flag("attention_bias") or keys.flag("bias")
+    bias = attention_bias(keys)
     attention = grouped(keys, HeadDefaults(null_kv_heads=True))
     attention = replace(attention, qkv_bias=bias, output_bias=bias)
     mlp = DenseMlp(intermediate=keys.size("intermediate_size"), bias=keys.flag("mlp_bias"))

@@ -7,6 +7,7 @@ from typing import Final
 from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
+    attention_bias,
     grouped,
     in_bfloat16,
     layer_count,
@@ -144,7 +145,7 @@ def read_nemotron(keys: Keys) -> ModelConfig:
     """
     keys = keys.filled(NEMOTRON)
     keys.size("num_key_value_heads")  # its class fills nothing in, and vLLM wants a number
-    bias = keys.flag("attention_bias") or keys.flag("bias")
+    bias = attention_bias(keys)
     attention = replace(
         grouped(keys, HeadDefaults(null_kv_heads=True)),
         qkv_bias=bias,
@@ -165,7 +166,7 @@ def read_apertus(keys: Keys) -> ModelConfig:
     """
     keys = keys.filled(APERTUS)
     refuse_activation(keys, takes="xielu")
-    bias = keys.flag("attention_bias") or keys.flag("bias")
+    bias = attention_bias(keys)
     attention = replace(
         grouped(keys, HeadDefaults(null_kv_heads=True)),
         qkv_bias=keys.flag("qkv_bias", default=bias),

@@ -7,6 +7,7 @@ from typing import Final
 from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
+    attention_bias,
     grouped,
     one_each,
     one_window,
@@ -216,7 +217,7 @@ def _attention(block: Block) -> GroupedQueryAttention:
 
 def _llama_block(keys: Keys) -> Block:
     """A block of Llama's shape; these families look at no layer's kind for windows."""
-    bias = keys.flag("attention_bias") or keys.flag("bias")
+    bias = attention_bias(keys)
     attention = replace(
         grouped(keys, HeadDefaults(null_kv_heads=True)),
         qkv_bias=bias,

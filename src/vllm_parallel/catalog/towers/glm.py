@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import prod
-from typing import NamedTuple
 
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.towers.parts import (
@@ -16,23 +14,10 @@ from vllm_parallel.catalog.towers.parts import (
     rms_norms,
     row,
 )
-from vllm_parallel.catalog.towers.qwen import MODALITIES, POSITIONS, kernel_of
+from vllm_parallel.catalog.towers.qwen import Sizes, kernel_of, tower_of
 from vllm_parallel.dtype import Dtype
-from vllm_parallel.tower import INDEX_BYTES, Patches, Plain, Stack, Tower
-
-
-class Sizes(NamedTuple):
-    """What a `vision_config` says."""
-
-    hidden: int
-    intermediate: int
-    layers: int
-    heads: int
-    out: int
-    merge: int
-    kernel: tuple[int, int, int, int]
-    positions: int
-    dtype: Dtype
+from vllm_parallel.frozen import replace
+from vllm_parallel.tower import INDEX_BYTES, Plain, Stack, Tower
 
 
 def read_glm_tower(keys: Keys, dtype: Dtype) -> Tower:
@@ -70,16 +55,8 @@ def _tower(s: Sizes) -> Tower:
         ),
         plains=rms_norms(s.hidden, f"{name}.norm1", f"{name}.norm2"),
     )
-    rotary = POSITIONS * (s.hidden // s.heads // 2) * s.dtype.bytes
-    return Tower(
-        name="visual",
-        modalities=MODALITIES,
-        heads=s.heads,
-        stacks=(_ends(s), blocks, _merger(s)),
-        buffer_bytes=rotary + s.positions * INDEX_BYTES,
-        deals=True,
-        patches=Patches(prod(s.kernel), s.merge**2),
-    )
+    tower = tower_of(s, (_ends(s), blocks, _merger(s)))
+    return replace(tower, buffer_bytes=tower.buffer_bytes + s.positions * INDEX_BYTES)
 
 
 def _ends(s: Sizes) -> Stack:

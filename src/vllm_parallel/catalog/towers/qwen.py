@@ -131,7 +131,7 @@ def _qwen2(s: Sizes) -> Tower:
     patches = _patches(s, bias=False)
     merger = _merger("visual.merger.mlp.0", "visual.merger.mlp.2", s)
     norms = layer_norms(s.hidden, "visual.merger.ln_q")
-    return _around(s, (patches, blocks, Stack(name="merger", matrices=merger, plains=norms)))
+    return tower_of(s, (patches, blocks, Stack(name="merger", matrices=merger, plains=norms)))
 
 
 @lru_cache(maxsize=64)
@@ -151,7 +151,7 @@ def _qwen2_5(s: Sizes) -> Tower:
     patches = _patches(s, bias=False)
     merger = _merger("visual.merger.mlp.0", "visual.merger.mlp.2", s)
     norms = rms_norms(s.hidden, "visual.merger.ln_q")
-    return _around(s, (patches, blocks, Stack(name="merger", matrices=merger, plains=norms)))
+    return tower_of(s, (patches, blocks, Stack(name="merger", matrices=merger, plains=norms)))
 
 
 @lru_cache(maxsize=64)
@@ -180,7 +180,7 @@ def _qwen3(s: Sizes) -> Tower:
         matrices=_merger(f"{deep}.linear_fc1", f"{deep}.linear_fc2", s),
         plains=layer_norms(s.merged, f"{deep}.norm"),
     )
-    return _around(s, (_patches(s, bias=True), blocks, merger, mergers))
+    return tower_of(s, (_patches(s, bias=True), blocks, merger, mergers))
 
 
 def _patches(s: Sizes, *, bias: bool) -> Stack:
@@ -192,7 +192,8 @@ def _merger(first: str, second: str, s: Sizes) -> tuple[Matrix, Matrix]:
     return column(first, s.merged, s.merged), row(second, s.merged, s.out)
 
 
-def _around(s: Sizes, stacks: tuple[Stack, ...]) -> Tower:
+def tower_of(s: Sizes, stacks: tuple[Stack, ...]) -> Tower:
+    """The tower of these stacks, with its rotary table."""
     return Tower(
         name="visual",
         modalities=MODALITIES,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from guided import GPU, Guide, guide_layouts
+from replica import FOLDER
 from vllm_parallel.cli import main
 from vllm_parallel.ledger import Pool
 from vllm_parallel.provenance import Provenance
@@ -15,7 +16,7 @@ from vllm_parallel.render.html import Cell, table
 from vllm_parallel.render.numbers import gib, times, whole
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-REAL: Final = ROOT / "results" / "2026-11-30-cpu-replica" / "pp2-serve.log"
+REAL: Final = FOLDER / "pp2-serve.log"
 COMPUTED, ASSUMED = Provenance.COMPUTED, Provenance.ASSUMED
 NONE = "none"
 

@@ -16,6 +16,7 @@ from vllm_parallel import (
     load_gpu,
     load_model,
 )
+from vllm_parallel.block import rank_kv_heads
 from vllm_parallel.ledger import budgets_on
 from vllm_parallel.render.numbers import size, times
 from vllm_parallel.render.tables import side_by_side
@@ -60,7 +61,7 @@ class Guide(Held):
     def kv_heads(self) -> int:
         """KV heads of a layer on a rank."""
         model, layout = self.deployment.model, self.deployment.layout
-        return max(1, model.kv_heads // layout.tp)
+        return rank_kv_heads(model.kv_heads, layout.tp)
 
     @property
     def layers(self) -> int:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from launches import Launch, Unread, Worker
-from vllm_parallel import Ledger, Pool, Shard, VllmParallelError
-from vllm_parallel.ledger import Budget
+from vllm_parallel import Ledger, Pool, VllmParallelError
+from vllm_parallel.ledger import Budget, stage_shards
 from vllm_parallel.overhead import COEFFICIENTS, Coefficients
 
 TOKENS_BY_CONCURRENCY = (0, 21)  # since this release tokens are printed as concurrency x length
@@ -99,11 +99,8 @@ def score(launch: Launch, known: Coefficients | None = None) -> Score:
 
 
 def ledgers_of(launch: Launch, known: Coefficients) -> list[Ledger]:
-    """The ledger of each stage's first rank."""
-    deployment = launch.deployment
-    width = deployment.layout.pcp * deployment.layout.tp
-    stages = range(deployment.layout.pp)
-    return [Ledger.of(Shard.of(deployment, stage * width), known) for stage in stages]
+    """The ledger of each stage's fullest rank."""
+    return [Ledger.of(shard, known) for shard in stage_shards(launch.deployment)]
 
 
 def computed_blocks(launch: Launch, ledgers: Iterable[Ledger]) -> int:

@@ -22,6 +22,17 @@ class NormSpan(StrEnum):
     WIDTH = "all heads, whole on every rank"
 
 
+def rank_kv_heads(kv_heads: int, tp: int) -> int:
+    """KV heads that a rank holds: where tp is wider than they are many, ranks hold copies.
+
+    Source: vllm/config/model.py, ModelConfig.get_num_kv_heads (v0.32.0)
+
+    >>> rank_kv_heads(8, 4), rank_kv_heads(8, 16)
+    (2, 1)
+    """
+    return max(1, kv_heads // tp)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedQueryAttention:
     """Attention with a K and a V head for each group of query heads (MHA, GQA, MQA).

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from vllm_parallel.block import DenseMlp, Experts, GroupedQueryAttention, LatentAttention
+from vllm_parallel.block import (
+    DenseMlp,
+    Experts,
+    GroupedQueryAttention,
+    LatentAttention,
+    rank_kv_heads,
+)
 from vllm_parallel.constraints.caches import BACKEND_RULES, GROUP_RULES, STAGE_RULES
 from vllm_parallel.constraints.constraint import (
     NOT_DIVISIBLE,
@@ -55,13 +61,13 @@ class RankHeads(NamedTuple):
 def rank_heads(d: Deployment) -> RankHeads:
     """The heads of the model's first attention on a rank."""
     tp = d.layout.tp
-    return RankHeads(d.model.heads // tp, max(1, d.model.kv_heads // tp))
+    return RankHeads(d.model.heads // tp, rank_kv_heads(d.model.kv_heads, tp))
 
 
 def uneven_queries(d: Deployment, attention: GroupedQueryAttention) -> bool:
     """Whether a rank's query heads cannot be dealt to its KV heads."""
     tp = d.layout.tp
-    return attention.heads // tp % max(1, attention.kv_heads // tp) != 0
+    return attention.heads // tp % rank_kv_heads(attention.kv_heads, tp) != 0
 
 
 def copies_shared_experts(d: Deployment) -> bool:

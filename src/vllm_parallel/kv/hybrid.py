@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import lcm
 from typing import Final
 
+from vllm_parallel.block import rank_kv_heads
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.kv.backends import TURBOQUANT, Backend
@@ -72,7 +73,7 @@ def token_bytes(deployment: Deployment, backend: Backend) -> int:
     width = model.unread_head_dim or widest_head(model)
     if model.is_latent:
         return width * element_bytes(word, model.dtype)
-    heads = max(1, model.kv_heads // deployment.layout.tp)
+    heads = rank_kv_heads(model.kv_heads, deployment.layout.tp)
     if word in TURBOQUANT:
         packed, plain = packed_bytes(word, width, width), 2 * width * model.dtype.bytes
         return heads * (lcm(packed, plain) if skipped_layers(deployment) else packed)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from vllm_parallel.block import Attention, Block, GroupedQueryAttention, LatentAttention
+from vllm_parallel.block import (
+    Attention,
+    Block,
+    GroupedQueryAttention,
+    LatentAttention,
+    rank_kv_heads,
+)
 from vllm_parallel.deployment import HOPPER, Deployment
 from vllm_parallel.dtype import Dtype
 from vllm_parallel.errors import CatalogError
@@ -125,7 +131,7 @@ def attention_spec(
     if isinstance(attention, LatentAttention):
         return _latent_spec(attention, word, deployment.model.dtype, paging.block_size)
     a, block, padded = attention, paging.block_size, None
-    heads = max(1, a.kv_heads // deployment.layout.tp)
+    heads = rank_kv_heads(a.kv_heads, deployment.layout.tp)
     held = head_bytes(a.head_dim, word, deployment.model.dtype, backend)
     if a.window and backend is not None:
         padded = paging.skipped_page

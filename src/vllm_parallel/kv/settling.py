@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from math import lcm
 
+from vllm_parallel.block import rank_kv_heads
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.kv.backends import Backend
 from vllm_parallel.kv.layers import Slot, backends_of, chip_of, head_bytes, widest_head
@@ -40,7 +41,7 @@ def _for_skipped(paging: Paging, deployment: Deployment, backend: Backend) -> Pa
     Source: vllm/platforms/interface.py, _align_heterogeneous_kv_block_size (v0.32.0)
     """
     model, word = deployment.model, cache_word(deployment)
-    heads = max(1, model.kv_heads // deployment.layout.tp)
+    heads = rank_kv_heads(model.kv_heads, deployment.layout.tp)
     width = widest_head(model)
     quantised = heads * head_bytes(width, word, model.dtype, backend)
     plain = heads * head_bytes(width, "auto", model.dtype, backend)

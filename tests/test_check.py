@@ -65,10 +65,14 @@ def test_machine_of_the_call(capsys: Streams) -> None:
     """GPU, nodes and unquantised twin, as `plan` takes them."""
     options = ["--gpu", "h200", "--gpus-per-node", "8", "--nodes", "2", "--as-bf16"]
     words = ["--", "vllm", "serve", "deepseek-ai/DeepSeek-R1", "-tp", "8", "-pp", "2"]
+    assert main(["check", "--json", *options, *words]) == 1
+    (row,) = rows(capsys)
+    assert row["verdict"]["message"].startswith("World size (16) is larger than")
+    words += ["--nnodes", "2"]
     assert main(["check", "--json", *options, *words]) == 0
     (row,) = rows(capsys)
     asked = {"gpu": "h200", "gpus_per_node": 8, "nodes": 2, "as_bf16": True}
-    args = {"tensor_parallel_size": 8, "pipeline_parallel_size": 2}
+    args = {"tensor_parallel_size": 8, "pipeline_parallel_size": 2, "nnodes": 2}
     row.pop("id")
     assert row == planned({"model": "deepseek-r1", "args": args} | asked)
     assert row["capacity"]["tokens"] > 0

@@ -18,6 +18,7 @@ from vllm_parallel.layout import Axis, Layout
 from vllm_parallel.question import Json, Question
 from vllm_parallel.ranks import Group, Rank, rank_lists
 from vllm_parallel.shard import Shard
+from vllm_parallel.starting import verdict_on_nodes
 from vllm_parallel.verdict import Verdict
 
 MAX_LISTED_RANKS: Final = 2**16
@@ -39,7 +40,7 @@ def judged(question: Json) -> tuple[dict[str, object], bool]:
     head: dict[str, object] = {"id": question.get("id")}
     try:
         asked = Question.of(question)
-        verdict = Verdict.of(asked.deployment, asked.available_kv_bytes)
+        verdict = verdict_on_nodes(asked.deployment, asked.available_kv_bytes)
         return head | parts(asked, verdict), verdict.accepted
     except VllmParallelError as error:
         return head | {"error": str(error)}, False

@@ -49,8 +49,8 @@ def add_check(check: argparse.ArgumentParser) -> None:
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpu", help="GPU of the catalog, for the budget")
-    parser.add_argument("--gpus-per-node", type=int)
-    parser.add_argument("--nodes", type=int)
+    parser.add_argument("--gpus-per-node", type=int, help="GPUs that a node has")
+    parser.add_argument("--nodes", type=int, help="nodes of the cluster, 1 if not given")
     parser.add_argument("--available-kv-bytes", type=int, help="KV budget of every rank")
     parser.add_argument("--as-bf16", action="store_true", default=None, help="unquantised twin")
 

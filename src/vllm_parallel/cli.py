@@ -18,8 +18,8 @@ from vllm_parallel.engine.options import options
 from vllm_parallel.engine.values import given_value, hyphened
 from vllm_parallel.errors import ParseError, VllmParallelError
 from vllm_parallel.question import Json, Question
+from vllm_parallel.starting import verdict_on_nodes
 from vllm_parallel.term import RELEASE
-from vllm_parallel.verdict import Verdict
 from vllm_parallel.version import __version__
 
 ACCEPTED: Final = 0
@@ -103,7 +103,7 @@ def run_plan(given: argparse.Namespace) -> int:
     """One deployment: a report for people, or the answer as JSON."""
     question = Question.of(question_of(given))
     budget = question.available_kv_bytes
-    verdict = Verdict.of(question.deployment, budget)
+    verdict = verdict_on_nodes(question.deployment, budget)
     if given.json:
         sys.stdout.write(json.dumps({"id": None} | parts(question, verdict)) + "\n")
     else:
@@ -158,6 +158,9 @@ def terms_of(given: argparse.Namespace) -> Json:
     """The keys of a question that the call itself sets."""
     ours = ("available_kv_bytes", "gpu", "gpus_per_node", "nodes", "rank", "as_bf16", "ask")
     values = vars(given)
+    if values.get("nodes") is not None and values.get("gpus_per_node") is None:
+        problem = "counts no GPUs without --gpus-per-node"
+        raise ParseError(place="--nodes", problem=problem, fix="say how many GPUs a node has")
     return {name: values[name] for name in ours if values.get(name) is not None}
 
 

@@ -187,6 +187,8 @@ def question_of(reading: Reading, terms: Json) -> Json:
         raise ParseError(place="the command", problem=problem, fix="write the options out")
     args = dict(_arguments(reading.values))
     model = terms.get("model")
+    # A written command is vLLM's to spread: nodes beside it add no --nnodes.
+    terms = {name: value for name, value in terms.items() if name != "nodes"}
     return {**terms, "args": args, "model": _model(reading) if model is None else model}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vllm_parallel.constraints import Violation
+from vllm_parallel.constraints.balancing import names_no_node
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.frozen import replace
 from vllm_parallel.settings import LoadBalancing, Nodes, Settings
@@ -45,6 +46,25 @@ def node_settings(deployment: Deployment) -> tuple[Settings, ...] | Violation:
     counted = by_engines(deployment)
     fits = counted and len(counted) <= max(count, deployment.cluster.nodes)
     return counted if fits and first_refusal(deployment, counted) is None else refusal
+
+
+def verdict_on_nodes(deployment: Deployment, available_kv_bytes: int | None = None) -> Verdict:
+    """The verdict on a deployment as it is started over the nodes of its cluster.
+
+    >>> from vllm_parallel.catalog import load_model
+    >>> from vllm_parallel.cluster import Cluster
+    >>> from vllm_parallel.layout import Layout
+    >>> uneven = Deployment(model=load_model("llama-3.1-8b"), layout=Layout(pp=9),
+    ...     cluster=Cluster(gpus_per_node=8, nodes=2))
+    >>> verdict_on_nodes(uneven).refusal.rule
+    'nnodes-divide-world'
+    """
+    verdict = Verdict.of(deployment, available_kv_bytes)
+    if verdict.accepted and deployment.cluster.nodes > 1 and names_no_node(deployment):
+        nodes = node_settings(deployment)
+        if isinstance(nodes, Violation):
+            return Verdict(refusal=nodes, capacity=None)
+    return verdict
 
 
 def by_engines(deployment: Deployment) -> tuple[Settings, ...]:

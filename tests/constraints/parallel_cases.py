@@ -79,6 +79,7 @@ PARALLEL_CASES: Final = (
             {"tp": 8, "pp": 2},
             {"tp": 8, "pp": 2, "gpus_per_node": 16},
             {"tp": 8, "pp": 2, "gpus_per_node": 8, "nodes": 2},
+            {"tp": 8, "pp": 2, "gpus_per_node": 4, "nodes": 4},
             {"tp": 8, "pp": 2, "gpus_per_node": 8, "nnodes": 2},
             {"tp": 8, "pp": 2, "gpus_per_node": 8, "distributed_executor_backend": "ray"},
         ),

@@ -8,6 +8,19 @@ from __future__ import annotations
 from vllm_parallel.deployment import Deployment
 
 
+def names_no_node(d: Deployment) -> bool:
+    """Whether no flag deals the ranks to nodes, so that those of a cluster may still be added."""
+    nodes, balancing = d.settings.nodes, d.settings.balancing
+    dealt = balancing.size_local is not None or balancing.rank is not None
+    return not dealt and nodes.nnodes == 1 and nodes.executor is None and balancing.backend == "mp"
+
+
+def gpus_in_reach(d: Deployment) -> int | None:
+    """GPUs that the ranks may fill: of one node, or of all where `--nnodes` may be added."""
+    per_node = d.cluster.gpus_per_node
+    return per_node if per_node is None or not names_no_node(d) else per_node * d.cluster.nodes
+
+
 def names_engine(d: Deployment) -> bool:
     """Whether the flags name one engine for an external load balancer."""
     return d.settings.balancing.external or d.settings.balancing.rank is not None

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from vllm_parallel.constraints.balancing import counted_engines, local_engines, names_engine
+from vllm_parallel.constraints.balancing import (
+    counted_engines,
+    gpus_in_reach,
+    local_engines,
+    names_engine,
+)
 from vllm_parallel.constraints.constraint import Constraint, Known, load_rule
 from vllm_parallel.deployment import Deployment
+from vllm_parallel.units import ceil_div
 
 
 class NodeGroups(NamedTuple):
@@ -38,6 +44,16 @@ def nodes_of_replica(d: Deployment) -> int:
     return max(nodes.nnodes // groups, 1) if groups > 0 else 1
 
 
+def ranks_outgrow_nodes(d: Deployment) -> bool:
+    """Whether a node is given more ranks than it has GPUs, its engines left uncounted."""
+    nodes, balancing, reach = d.settings.nodes, d.settings.balancing, gpus_in_reach(d)
+    elsewhere = nodes.executor in ("ray", "external_launcher") or balancing.backend == "ray"
+    counted = balancing.size_local is not None or balancing.rank is not None
+    if reach is None or elsewhere or counted:
+        return False
+    return ceil_div(d.layout.ranks, max(nodes.nnodes, 1)) > reach
+
+
 class Spread(NamedTuple):
     """A replica over nodes: how many nodes, and the engines of one."""
 
@@ -53,16 +69,7 @@ def spread(d: Deployment) -> Spread:
 NODE_RULES: Final[tuple[Constraint[Deployment], ...]] = (
     load_rule(
         name="dp-fits-node",
-        broken=lambda d: (
-            d.cluster.gpus_per_node is not None
-            and d.cluster.nodes == 1
-            and d.settings.nodes.nnodes == 1
-            and d.settings.nodes.executor not in ("ray", "external_launcher")
-            and d.settings.balancing.backend != "ray"
-            and d.settings.balancing.size_local is None
-            and d.settings.balancing.rank is None
-            and d.layout.ranks > d.cluster.gpus_per_node
-        ),
+        broken=ranks_outgrow_nodes,
         says="DP adjusted local rank {cluster.gpus_per_node} is out of bounds for "
         "{cluster.gpus_per_node} devices.",
         fix="use at most {cluster.gpus_per_node} for tp x pp x pcp x dp on one node",

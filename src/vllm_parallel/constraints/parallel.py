@@ -9,6 +9,7 @@ from vllm_parallel.constraints.balancing import (
     balanced_outside,
     balanced_partly,
     first_engine,
+    gpus_in_reach,
     local_engines,
 )
 from vllm_parallel.constraints.constraint import (
@@ -25,15 +26,14 @@ MICROBATCHES: Final = 2
 
 
 def replica_outgrows_node(d: Deployment) -> bool:
-    """One replica needs more GPUs than its only node has, and no executor was named."""
-    per_node = d.cluster.gpus_per_node
+    """One replica needs more GPUs than its nodes have, and no executor was named."""
+    reach = gpus_in_reach(d)
     return (
-        per_node is not None
-        and d.cluster.nodes == 1
+        reach is not None
         and d.settings.nodes.executor is None
         and d.settings.nodes.nnodes == 1
         and d.layout.ranks > 1
-        and d.layout.world_size > per_node
+        and d.layout.world_size > reach
     )
 
 

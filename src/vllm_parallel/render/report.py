@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vllm_parallel.constraints import Stage
+from vllm_parallel.constraints.balancing import names_no_node
 from vllm_parallel.deployment import Deployment
 from vllm_parallel.kv import KvCache
 from vllm_parallel.layout import Axis
@@ -13,6 +14,7 @@ from vllm_parallel.ranks import Group
 from vllm_parallel.render.numbers import bare_gib, counted, gib, ranks, times, to, whole
 from vllm_parallel.render.shell import launch_command
 from vllm_parallel.render.text import table
+from vllm_parallel.starting import nodes_needed
 from vllm_parallel.term import RELEASE, Span, Term
 from vllm_parallel.verdict import Verdict, given_kv_bytes
 
@@ -45,9 +47,17 @@ tensor parallel size (3).
         sections.append(_capacity(verdict.capacity))
     if built:
         sections.append(_groups(deployment))
-        command = launch_command(deployment, model_word)
-        sections.append("Launch\n  " + command.replace("\n", "\n  "))
+        sections.append(_launch(deployment, model_word))
     return "\n\n".join(sections)
+
+
+def _launch(deployment: Deployment, model_word: str) -> str:
+    """One command, or where the flags leave nodes open those of the nodes that it spans."""
+    if deployment.cluster.nodes > 1 and names_no_node(deployment) and nodes_needed(deployment) > 1:
+        from vllm_parallel.render.ranking import launch  # noqa: PLC0415  # one node needs none of it
+
+        return launch(deployment, model_word)
+    return "Launch\n  " + launch_command(deployment, model_word).replace("\n", "\n  ")
 
 
 def _verdict(verdict: Verdict) -> str:

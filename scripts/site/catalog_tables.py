@@ -36,11 +36,10 @@ def held(name: str) -> Held:
     model = load_model(name)
     length = min(REQUEST, model.context.max_model_len)
     deployment = Deployment(model=model, layout=Layout(), settings=Settings(max_model_len=length))
-    cached = KvCache.of(deployment)
     return Held(
         weight_bytes=Shard.of(deployment, 0).weight_bytes,
         request_tokens=length,
-        request_bytes=cached.blocks_per_request(length) * cached.block_bytes(0),
+        request_bytes=KvCache.of(deployment).request_bytes(length),
     )
 
 

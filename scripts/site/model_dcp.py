@@ -14,7 +14,7 @@ from vllm_parallel.ledger import Capacity
 from vllm_parallel.outcome import Found
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, computed, table
-from vllm_parallel.render.numbers import counted, times, whole
+from vllm_parallel.render.numbers import counted, milliseconds, times, whole
 from vllm_parallel.search import NOT_SIZED, appraised
 
 TP: Final = (8, 16, 4, 2)  # the first that admits dcp is shown: a node, two, less
@@ -64,7 +64,7 @@ def _table(subject: Subject, gpu: str, founds: list[Found]) -> str:
 def _tpot(found: Found) -> Cell:
     if found.figures is None:
         return Cell("no rates")
-    return computed(f"{found.figures.tpot_seconds * 1e3:.1f} ms")
+    return computed(milliseconds(found.figures.tpot_seconds))
 
 
 def _asked(subject: Subject, gpu: str) -> Asked:

@@ -155,5 +155,5 @@ def request_length(model: ModelConfig) -> int:
 def request_bytes(model: ModelConfig, length: int) -> int:
     """KV bytes of one request of so many tokens, at tp 1."""
     settings = Settings(max_model_len=length)
-    cache = KvCache.of(Deployment(model=model, layout=Layout(), settings=settings))
-    return cache.blocks_per_request(length) * cache.block_bytes(0)
+    deployment = Deployment(model=model, layout=Layout(), settings=settings)
+    return KvCache.of(deployment).request_bytes(length)

@@ -17,7 +17,7 @@ from vllm_parallel.ledger import Budget
 from vllm_parallel.outcome import Found, Goal, Refused
 from vllm_parallel.provenance import Provenance
 from vllm_parallel.render.html import Cell, computed, table
-from vllm_parallel.render.numbers import counted, gib, whole
+from vllm_parallel.render.numbers import counted, gib, milliseconds, whole
 from vllm_parallel.search import SteadyDecode
 from vllm_parallel.units import GIB
 from vllm_parallel.verdict import MEMORY_RULES
@@ -157,7 +157,7 @@ def _load(load: SteadyDecode | None) -> str:
 
 def _worth(on: OnGpus, one: Found, goals: Sequence[Goal]) -> list[Cell]:
     figures = one.figures
-    tpot = f"{figures.tpot_seconds * 1e3:.1f} ms" if figures else "no rates"
+    tpot = milliseconds(figures.tpot_seconds) if figures else "no rates"
     flow = whole(round(one.tokens_per_second_per_gpu)) if figures else "no rates"
     return [
         Cell(str(one.layout.ranks)),
@@ -284,6 +284,6 @@ def _timed(one: Found) -> list[Cell]:
         computed(str(one.layout.ranks)),
         Cell(str(one.layout)),
         computed(f"{figures.running} of {figures.asked}"),
-        computed(f"{figures.tpot_seconds * 1e3:.1f} ms"),
+        computed(milliseconds(figures.tpot_seconds)),
         computed(whole(round(one.tokens_per_second_per_gpu))),
     ]

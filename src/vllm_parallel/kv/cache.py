@@ -81,6 +81,10 @@ class KvCache:
         dcp, in_flight = self.deployment.layout.dcp, self.deployment.in_flight_tokens
         return sum(g.blocks(length, dcp=dcp, in_flight_tokens=in_flight) for g in self.groups)
 
+    def request_bytes(self, length: int) -> int:
+        """Bytes that one request of this length takes on a rank of the first stage."""
+        return self.blocks_per_request(length) * self.block_bytes(0)
+
     def longest_request(self, blocks: int, *, at_most: int) -> int:
         """Tokens of the longest request that these blocks hold, 0 if not even one token.
 

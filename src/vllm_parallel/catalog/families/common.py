@@ -8,7 +8,7 @@ from vllm_parallel.block import Block, DenseMlp, Experts, GroupedQueryAttention,
 from vllm_parallel.catalog.keys import Keys
 from vllm_parallel.catalog.rope import read_context, read_dtype
 from vllm_parallel.errors import CatalogError, shortened
-from vllm_parallel.frozen import dataclass
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.model import ModelConfig, Traits
 from vllm_parallel.positions import Rotary
 
@@ -123,6 +123,17 @@ def one_window(keys: Keys) -> int | None:
     kinds = keys.items("layer_types")
     every = kinds is None or all(kind == SLIDING for kind in kinds)
     return keys.optional("sliding_window") if every else None
+
+
+def one_window_attention(keys: Keys) -> GroupedQueryAttention:
+    """Attention of Llama's biases, with one window for all layers."""
+    bias = attention_bias(keys)
+    return replace(
+        grouped(keys, HeadDefaults(null_kv_heads=True)),
+        qkv_bias=bias,
+        output_bias=bias,
+        window=one_window(keys),
+    )
 
 
 def layer_kinds(keys: Keys) -> list[str]:

@@ -13,6 +13,7 @@ from vllm_parallel.catalog.families.common import (
     layer_count,
     named_windows,
     one_window,
+    one_window_attention,
     refuse_activation,
     whole_model,
 )
@@ -145,13 +146,7 @@ def read_nemotron(keys: Keys) -> ModelConfig:
     """
     keys = keys.filled(NEMOTRON)
     keys.size("num_key_value_heads")  # its class fills nothing in, and vLLM wants a number
-    bias = attention_bias(keys)
-    attention = replace(
-        grouped(keys, HeadDefaults(null_kv_heads=True)),
-        qkv_bias=bias,
-        output_bias=bias,
-        window=one_window(keys),
-    )
+    attention = one_window_attention(keys)
     mlp = DenseMlp(
         intermediate=keys.size("intermediate_size"), bias=keys.flag("mlp_bias"), gated=False
     )

@@ -7,10 +7,10 @@ from typing import Final
 from vllm_parallel.block import Block, DenseMlp, GroupedQueryAttention
 from vllm_parallel.catalog.families.common import (
     HeadDefaults,
-    attention_bias,
     grouped,
     one_each,
     one_window,
+    one_window_attention,
     refuse_activation,
     whole_model,
 )
@@ -217,12 +217,6 @@ def _attention(block: Block) -> GroupedQueryAttention:
 
 def _llama_block(keys: Keys) -> Block:
     """A block of Llama's shape; these families look at no layer's kind for windows."""
-    bias = attention_bias(keys)
-    attention = replace(
-        grouped(keys, HeadDefaults(null_kv_heads=True)),
-        qkv_bias=bias,
-        output_bias=bias,
-        window=one_window(keys),
-    )
+    attention = one_window_attention(keys)
     mlp = DenseMlp(intermediate=keys.size("intermediate_size"), bias=keys.flag("mlp_bias"))
     return Block(attention=attention, mlp=mlp)

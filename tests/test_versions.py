@@ -11,6 +11,7 @@ import yaml
 
 from tests.shared import ROOT
 from vllm_parallel import __version__, cli
+from vllm_parallel.catalog.sources import model_sources
 from vllm_parallel.term import RELEASE
 
 
@@ -52,3 +53,23 @@ def test_the_workflow_runs_the_oldest_and_the_newest_python() -> None:
     kinds = [one.rpartition(" ")[2] for one in project["classifiers"] if ":: Python ::" in one]
     assert pythons == [kinds[0], kinds[-1]]
     assert project["requires-python"] == f">={kinds[0]}"
+
+
+def test_the_notice_has_a_line_for_every_model() -> None:
+    """The longest hub name that a model's begins with is its line; no line is of no model."""
+    text = (ROOT / "NOTICE").read_text("utf-8")
+    models = text.partition("By hub name")[2].partition("Read in copies of")[0]
+    said = dict(re.findall(r"^ {6}(\S+/\S+) +(\S.*)$", models, re.MULTILINE))
+    named = {hub for source in model_sources().values() for hub in source.hub}
+    found = {hub: [start for start in said if hub.startswith(start)] for hub in named}
+    assert [hub for hub, starts in sorted(found.items()) if not starts] == []
+    assert {max(starts, key=len) for starts in found.values()} == said.keys()
+
+
+def test_the_notice_has_a_line_for_every_place_of_measurements() -> None:
+    text = (ROOT / "NOTICE").read_text("utf-8").partition("that others measured")[2]
+    files = [*(ROOT / "results").glob("public-*/*.jsonl"), *(ROOT / "results").glob("planner-h100/*")]
+    read = "".join(file.read_text("utf-8") for file in files if file.is_file())
+    places = set(re.findall(r"https://github\.com/([\w.-]+/[\w.-]+)", read))
+    assert len(places) > 8
+    assert sorted(places) == sorted(re.findall(r"^ {6}(\S+/\S+) ", text, re.MULTILINE))

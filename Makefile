@@ -33,7 +33,7 @@ help:
 	@echo "make test-pages  hold the whole site against the package's lists"
 	@echo "make test-site  look at every page in a real Chromium (CHROMIUM=/path: that one)"
 	@echo "make test-same  build the site again elsewhere; every byte is the same"
-	@echo "make test-opinions  ask lychee about its links and, where there is a Java, vnu about its HTML"
+	@echo "make test-opinions  ask lychee about its links, vnu about its HTML where there is a Java, actionlint about workflows"
 	@echo "make test-changed  change inputs in a copy; no old figure may stay on its pages"
 	@echo "make accuracy  compare with measured launches (FILE=rows.jsonl CONFIGS=folder: others)"
 	@echo "make verdicts  draw how often comparisons of equal layouts give a verdict, for the site"

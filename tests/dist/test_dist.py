@@ -27,7 +27,8 @@ from vllm_parallel.term import RELEASE
 pytestmark = pytest.mark.dist
 
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-# soupsieve, which the site's build needs, wants 3.11.5.
+# Of the package alone; soupsieve, which only the site's tools need, wants 3.11.5.
+OLDEST: Final = PROJECT["requires-python"].removeprefix(">=")
 PYTHONS: Final = ("3.11.5", "3.14")
 RUN: Final = ROOT / "results" / "2026-11-30-cpu-replica"
 BESIDE: Final = ("LICENSE", "NOTICE")
@@ -175,12 +176,8 @@ def test_it_is_not_this_checkout_that_answers(home: Path) -> None:
     assert Path(done.stdout.strip()).is_relative_to(home)
 
 
-@pytest.mark.parametrize("version", PYTHONS)
-def test_the_pins_resolve(version: str, tmp_path: Path) -> None:
-    """Everything that make installs, at exactly its pin, as a wheel of this Python."""
-    extras = PROJECT["optional-dependencies"]
-    asked = [*PROJECT["dependencies"], *extras["docs"], *extras["test"], "hatchling", "editables"]
-    asked.remove("vllm-parallel[docs]")
+def resolved(version: str, asked: list[str], tmp_path: Path) -> set[str]:
+    """What pip would install for a Python, as wheels and by our pins, each as `name==version`."""
     words = "--dry-run --ignore-installed --quiet --only-binary=:all: --implementation cp"
     command = [sys.executable, "-m", "pip", "install", *words.split(), "--python-version", version]
     command += ["--target", str(tmp_path / "none"), "--report", str(tmp_path / "found.json")]
@@ -189,9 +186,24 @@ def test_the_pins_resolve(version: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "found.json").read_text("utf-8"))["install"]
+    return {_pin(f"{one['metadata']['name']}=={one['metadata']['version']}") for one in found}
+
+
+@pytest.mark.parametrize("version", [f"{OLDEST}.0", "3.14"])
+def test_what_the_wheel_needs_resolves_on_every_python_it_says(version: str, tmp_path: Path) -> None:
+    names = {one.partition("==")[0] for one in resolved(version, PROJECT["dependencies"], tmp_path)}
+    assert names == {"numpy", "prometheus-client", "scipy"}
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_the_pins_resolve(version: str, tmp_path: Path) -> None:
+    """Everything that make installs, at exactly its pin, as a wheel of this Python."""
+    extras = PROJECT["optional-dependencies"]
+    asked = [*PROJECT["dependencies"], *extras["docs"], *extras["test"], "hatchling", "editables"]
+    asked.remove("vllm-parallel[docs]")
     pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
-    same = {_pin(f"{one['metadata']['name']}=={one['metadata']['version']}") for one in found}
-    assert same == {_pin(line) for line in pins if not line.startswith("#")}
+    wanted = {_pin(line) for line in pins if not line.startswith("#")}
+    assert resolved(version, asked, tmp_path) == wanted
 
 
 def _pin(line: str) -> str:

@@ -31,6 +31,13 @@
   }
 }
 
+/* Paper has every block of a set of tabs, each under the name of its tab. */
+for (const tabs of document.querySelectorAll(".tabbed-set")) {
+  const names = tabs.querySelectorAll(":scope > .tabbed-labels > label")
+  const blocks = tabs.querySelectorAll(":scope > .tabbed-content > .tabbed-block")
+  blocks.forEach((block, at) => (block.dataset.tab = names[at].textContent.trim()))
+}
+
 /* Of a block with prompts, only what follows a prompt is a command; the rest is output. */
 document.addEventListener("click", event => {
   const button = event.target.closest?.("[data-clipboard-target]")

@@ -39,6 +39,7 @@ help:
 	@echo "make verdicts  draw how often comparisons of equal layouts give a verdict, for the site"
 	@echo "make engine  install the real vLLM outside the checkout, 4 GB (VERSION=0.31.0: that one)"
 	@echo "make record  ask it and write down its answers (VERSION=0.31.0 SAMPLE=1500: into build/; ONLY=builds)"
+	@echo "make again  ask it the older rows of tests/oracle once more (SAMPLE=5: some of each; ONLY=quantised)"
 	@echo "make diff  print what changed between two records (FROM=0.31.0 TO=0.32.0 JSON=1: for the site)"
 	@echo "make contract  take a recorded release as the one that the package is held against (VERSION=0.33.0)"
 	@echo "make replica  the guide's experiment with the real vLLM on two CPU cores, up to 90 minutes; resumes (TRIALS=3: fewer)"
@@ -158,6 +159,11 @@ replica: $(STAMP)
 	$(BIN)/python scripts/replica/replicate.py $(if $(TRIALS),--trials $(TRIALS)) $(if $(NOTE),--note "$(NOTE)")
 
 # Reads records only; says which one is missing.
+# Rows of tests/oracle that record does not write; SAMPLE=5 VERSION=0.33.0 ONLY=quantised.
+.PHONY: again
+again: $(STAMP)
+	$(BIN)/python scripts/engine/again.py $(if $(VERSION),--version $(VERSION)) $(if $(SAMPLE),--sample $(SAMPLE)) $(addprefix --only ,$(ONLY))
+
 diff: $(STAMP)
 	$(if $(and $(FROM),$(TO)),,$(error make diff FROM=0.31.0 TO=0.32.0))
 	$(BIN)/python scripts/engine/diff.py $(FROM) $(TO) $(if $(JSON),--json)

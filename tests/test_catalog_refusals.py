@@ -60,7 +60,7 @@ BAD: Final[tuple[tuple[Config, str], ...]] = (
     ({"architectures": [7]}, "names no architecture"),
     ({"architectures": ["FooForCausalLM"]}, "is a 'FooForCausalLM', which is not modelled; its"),
     ({"architectures": ["A\nB"]}, "is a 'A\\nB', which is not modelled"),
-    ({"architectures": ["A" * 500]}, f"is a '{'A' * 38}…, which is not modelled"),
+    ({"architectures": ["A" * 500]}, f"is a '{'A' * 37}…', which is not modelled"),
     ({"torch_dtype": "int8"}, "has the dtype 'int8', which is not modelled; modelled are"),
     ({"torch_dtype": 16}, "has 'torch_dtype': 16; it should be a string"),
     ({"num_hidden_layers": 10_001}, "has 10001 layers; at most 10000 are modelled"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from vllm_parallel.engine.options import Option, named, nearest, options
 from vllm_parallel.errors import ParseError
+from vllm_parallel.question import KEYS, PARTS
 
 MODEL_HELP: Final = "catalog name, config.json or its folder"
 
@@ -39,7 +40,21 @@ def add_layouts(layouts: argparse.ArgumentParser, words: Sequence[str]) -> None:
     add_theirs(layouts, words)
 
 
-def add_check(check: argparse.ArgumentParser) -> None:
+def add_batch(batch: argparse.ArgumentParser, _: Sequence[str]) -> None:
+    """What `batch --help` says of a question's keys and an answer's."""
+    asked = batch.add_argument_group("keys of a question, one JSON object a line")
+    told = batch.add_argument_group("keys of an answer, one a line in the same order")
+    unread = {"id": "the question's", "error": "in place of the rest: why it cannot be read"}
+    asked.description = _listed(KEYS)
+    told.description = _listed(unread | dict(PARTS))
+    batch.epilog = "exit code: 0 all are accepted, 1 one is refused or cannot be read"
+
+
+def _listed(keys: Mapping[str, str]) -> str:
+    return "\n".join(f"{name:22}{says}" for name, says in keys.items())
+
+
+def add_check(check: argparse.ArgumentParser, _: Sequence[str]) -> None:
     """The options of `check`."""
     check.add_argument("files", nargs="*", metavar="FILE", help="a shell script")
     check.add_argument("--model", help="in place of the model that the commands name")

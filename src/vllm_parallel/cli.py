@@ -6,14 +6,15 @@ import argparse
 import gc
 import importlib
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from vllm_parallel.answers import answers, parts
-from vllm_parallel.call import add_check, add_layouts, add_plan, add_theirs
-from vllm_parallel.catalog import is_catalog_name, model_source
+from vllm_parallel.call import add_batch, add_check, add_layouts, add_plan, add_theirs
+from vllm_parallel.catalog import is_catalog_name, model_source, named_model
 from vllm_parallel.engine.options import options
 from vllm_parallel.engine.values import given_value, hyphened
 from vllm_parallel.errors import ParseError, VllmParallelError
@@ -40,7 +41,7 @@ REPORTS: Final[Mapping[str, str]] = {
 COMMANDS: Final = ("plan", "batch", "check", "layouts", *REPORTS)
 
 
-class Help(argparse.HelpFormatter):
+class Help(argparse.RawDescriptionHelpFormatter):
     """Help of a fixed width: argparse would ask the terminal at every option that it adds."""
 
     def __init__(self, prog: str) -> None:
@@ -63,13 +64,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given = parsed(arguments)
         code: int = given.run(given)
+        sys.stdout.flush()  # what cannot be written is said here, not by Python at its end
     except VllmParallelError as error:
         sys.stderr.write(f"vllm-parallel: {error}\n")
         return UNREADABLE
     except BrokenPipeError:
         sys.stderr.close()  # the reader went away; Python would complain of the flush
         return UNREADABLE
+    except OSError as error:
+        sys.stderr.write(f"vllm-parallel: the output cannot be written ({error.strerror})\n")
+        _drop_output()
+        return UNREADABLE
     return code
+
+
+def _drop_output() -> None:
+    """Let Python flush at its end what the output would not take."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -127,16 +140,17 @@ def run_check(given: argparse.Namespace) -> int:
         raise ParseError(place="the call:", problem="names no command", fix="see check --help")
     if all(script.unread for script in scripts):
         raise next(script.unread for script in scripts if script.unread)
-    code = ACCEPTED
+    code, readable = ACCEPTED, False
     for script in scripts:
         reviews = script.reviews(terms)
+        readable = readable or not all(review.unread for review in reviews)
         rows = list(script.rows(reviews)) if given.json else []
         passed = script.unread is None and all(review.passes for review in reviews)
         if not passed or any("error" in row for row in rows):
             code = REFUSED
         text = "\n".join(map(json.dumps, rows)) if given.json else script.report(reviews)
         sys.stdout.write(text + "\n")
-    return code
+    return code if readable else UNREADABLE
 
 
 def run_layouts(given: argparse.Namespace) -> int:
@@ -172,7 +186,7 @@ def question_of(given: argparse.Namespace) -> Json:
         for name, value in values.items()
         if name in options() and value is not None
     }
-    return {"model": given.model, "args": args, **terms_of(given)}
+    return {"model": named_model(given.model), "args": args, **terms_of(given)}
 
 
 def _parser(words: Sequence[str]) -> Parser:
@@ -185,32 +199,18 @@ def _parser(words: Sequence[str]) -> Parser:
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="|".join(COMMANDS), prog="vllm-parallel"
     )
-    batch = commands.add_parser(
-        "batch", help="answer JSON lines from standard input", formatter_class=Help
-    )
-    batch.set_defaults(run=run_batch)
-    plan = commands.add_parser(
-        "plan", help="answer for one deployment", allow_abbrev=False, formatter_class=Help
-    )
-    plan.set_defaults(run=run_plan)
-    if words[:1] == ["plan"]:
-        add_plan(plan, words[1:])
-    check = commands.add_parser(
-        "check",
-        usage="vllm-parallel check [options] (FILE ... | -- vllm serve ...)",
-        help="judge launch commands of a call or of scripts",
-        allow_abbrev=False,
-        formatter_class=Help,
-    )
-    check.set_defaults(run=run_check)
-    if words[:1] == ["check"]:
-        add_check(check)
-    layouts = commands.add_parser(
-        "layouts", help="rank the layouts of some GPUs", allow_abbrev=False, formatter_class=Help
-    )
-    layouts.set_defaults(run=run_layouts)
-    if words[:1] == ["layouts"]:
-        add_layouts(layouts, words[1:])
+    for name, command in OWN.items():
+        own = commands.add_parser(
+            name,
+            usage=f"vllm-parallel {name} {command.usage}",
+            help=command.says,
+            description=f"{command.says[0].upper()}{command.says[1:]}.",
+            allow_abbrev=False,
+            formatter_class=Help,
+        )
+        own.set_defaults(run=command.run)
+        if words[:1] == [name]:
+            command.add(own, words[1:])
     for name, says in REPORTS.items():
         report = commands.add_parser(
             name, help=says, description=says, allow_abbrev=False, formatter_class=Help
@@ -218,6 +218,43 @@ def _parser(words: Sequence[str]) -> Parser:
         if words[:1] == [name]:
             _add_report(report, name, words[1:])
     return parser
+
+
+class Own(NamedTuple):
+    """A command of ours: what it is for, its call, its options, and what carries it out."""
+
+    says: str
+    usage: str
+    add: Callable[[argparse.ArgumentParser, Sequence[str]], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+OWN: Final[Mapping[str, Own]] = {
+    "batch": Own(
+        "answer JSON lines from standard input",
+        "< QUESTIONS",
+        add_batch,
+        run_batch,
+    ),
+    "plan": Own(
+        "answer for one deployment",
+        "[options] [options of vllm serve] MODEL",
+        add_plan,
+        run_plan,
+    ),
+    "check": Own(
+        "judge launch commands of a call or of scripts",
+        "[options] (FILE ... | -- vllm serve ...)",
+        add_check,
+        run_check,
+    ),
+    "layouts": Own(
+        "rank the layouts of some GPUs",
+        "[options] [options of vllm serve] --gpus N --gpu GPU MODEL",
+        add_layouts,
+        run_layouts,
+    ),
+}
 
 
 def _add_report(parser: argparse.ArgumentParser, name: str, words: Sequence[str]) -> None:

@@ -104,7 +104,7 @@ def shortened(value: object) -> str:
     """A value for an error line, spelled as JSON spells it; a string alone in single quotes.
 
     >>> shortened("x" * 100)
-    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'"
     >>> shortened([True, None, float("inf"), {"a": "b"}])
     '[true, null, Infinity, {"a": "b"}]'
     """
@@ -113,7 +113,10 @@ def shortened(value: object) -> str:
     except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
         text = f"a {type(value).__name__} too large to show"
     text = _as_everywhere(text)
-    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+    if len(text) <= LONGEST_VALUE:
+        return text
+    closing = text[-1] if isinstance(value, str) else ""
+    return f"{text[: LONGEST_VALUE - 1 - len(closing)]}…{closing}"
 
 
 def _in_json(value: object) -> str:
@@ -166,4 +169,6 @@ def close_names(name: str, names: Collection[str], *, whose: str) -> str:
     close = get_close_matches(name, names, n=3, cutoff=0.6)
     if close:
         return f"did you mean {' or '.join(close)}?"
+    if len(names) == 1:
+        return f"{whose} has {min(names)} alone"
     return f"{whose} has {len(names)}, from {min(names)} to {max(names)}"

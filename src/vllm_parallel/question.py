@@ -14,11 +14,28 @@ from vllm_parallel.errors import ParseError, shortened
 from vllm_parallel.frozen import dataclass
 
 Json = Mapping[str, object]
-KEYS: Final = (
-    "id", "model", "args", "available_kv_bytes", "gpu", "gpus_per_node", "nodes", "ask", "rank",
-    "as_bf16", "step",
-)  # fmt: skip
-ASKABLE: Final = ("verdict", "groups", "ranks", "capacity", "collectives", "seconds")
+KEYS: Final[Mapping[str, str]] = {
+    "id": "anything; copied into the answer",
+    "model": "catalog name, path of a config.json or its folder, or the config itself",
+    "args": "vLLM's engine arguments by name: tensor_parallel_size, max_model_len, ...",
+    "available_kv_bytes": "KV budget of every rank; else it comes from the GPU",
+    "gpu": "GPU of the catalog",
+    "gpus_per_node": "GPUs that a node has; without it no node is known",
+    "nodes": "nodes of the cluster; 1 if not given",
+    "ask": "list of the answer's keys that are wanted; all if not given",
+    "rank": "only this rank, numbered from 0",
+    "as_bf16": "true: the unquantised twin",
+    "step": "one engine's batch, or what one rank sees of it; for collectives and seconds",
+}
+PARTS: Final[Mapping[str, str]] = {
+    "verdict": "accepted, stage and message: the first refusal, in vLLM's words",
+    "groups": "lists of ranks on each axis: tp pp dp pcp dcp ep",
+    "ranks": "what each rank holds; null if refused before memory",
+    "capacity": "blocks, tokens and concurrency of one engine, and how many engines there are",
+    "collectives": "what one rank of each stage calls in the step",
+    "seconds": "the price of the step for the rank that it waits for",
+}
+ASKABLE: Final = tuple(PARTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -59,6 +59,11 @@ class Review:
         """Whether nothing is refused, wrong or unknown."""
         return not self.errors and (self.verdict is None or self.verdict.accepted)
 
+    @property
+    def unread(self) -> bool:
+        """Whether its model or a value cannot be read; what vLLM refuses itself was read."""
+        return bool(self.errors) and not self.reading.faults
+
     def answer(self) -> dict[str, object]:
         """The answer without its `id`: as that of `plan`, an `error`, or no verdict.
 

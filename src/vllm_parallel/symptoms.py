@@ -266,8 +266,9 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
     Symptom(
         name="counter-went-back",
         sign="A counter of `/metrics` is lower after the load than before",
-        cause="The server was started anew between the two snapshots",
-        fix="Take both snapshots within one start, and repeat the load",
+        cause="The server was started anew between the two snapshots, or they are given swapped",
+        fix="Give the earlier snapshot first; after a new start take both within one, and repeat "
+        "the load",
     ),
     Symptom(
         name="noise",

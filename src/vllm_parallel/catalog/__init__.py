@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vllm_parallel.catalog.gpus import gpu_names, load_gpu
-from vllm_parallel.catalog.hub import catalog_name, hub_names, model_source
+from vllm_parallel.catalog.hub import catalog_name, hub_names, model_source, named_model
 from vllm_parallel.catalog.models import (
     is_catalog_name,
     load_model,
@@ -23,6 +23,7 @@ __all__ = [
     "load_model",
     "model_names",
     "model_source",
+    "named_model",
     "parse_config",
     "read_config",
     "with_dtype",

@@ -7,11 +7,11 @@ The facts are JSON, since parsing TOML took a tenth of a cold answer's time.
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from typing import Final
 
 from vllm_parallel.catalog.keys import JsonObject, Keys
+from vllm_parallel.catalog.models import parse_config
 from vllm_parallel.cluster import Gpu
 from vllm_parallel.errors import CatalogError, shortened
 from vllm_parallel.files import named_beside, read_beside
@@ -28,9 +28,20 @@ def _gpu(keys: Keys) -> Gpu:
         runtime_memory_bytes=round(keys.number("runtime_memory_gib") * GIB),
         smi_memory_bytes=keys.size(SMI_KEY) * MIB if keys.has(SMI_KEY) else None,
         architecture=keys.text("architecture"),
-        provenance=Provenance(keys.text("provenance")),
+        provenance=_provenance(keys),
         source=keys.text("source"),
     )
+
+
+def _provenance(keys: Keys) -> Provenance:
+    word = keys.text("provenance")
+    if word not in (known := [one.value for one in Provenance]):
+        raise CatalogError(
+            subject=f"{keys.name}: provenance",
+            problem=f"is {shortened(word)}",
+            fix=f"it is one of {', '.join(known)}",
+        )
+    return Provenance(word)
 
 
 def gpu_names() -> list[str]:
@@ -55,8 +66,8 @@ def gpu_entry(name: str) -> JsonObject:
             problem="is not in the catalog",
             fix=f"it has {', '.join(gpu_names())}",
         )
-    entry: JsonObject = json.loads(read_beside(__file__, f"gpus/{name}.json"))
-    return entry
+    place = f"gpus/{name}.json"
+    return parse_config(read_beside(__file__, place), place)
 
 
 @lru_cache(maxsize=32)

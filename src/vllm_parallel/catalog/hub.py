@@ -38,6 +38,19 @@ def catalog_name(word: str) -> str | None:
     return _by_last_part().get(last)
 
 
+def named_model(word: str) -> str:
+    """The catalog's name where a word that is no path names a model otherwise; else the word.
+
+    >>> named_model("meta-llama/Llama-3.1-70B-Instruct"), named_model("Llama-3.1-70B")
+    ('llama-3.1-70b', 'llama-3.1-70b')
+    >>> named_model("./Llama-3.1-70B"), named_model("llama")
+    ('./Llama-3.1-70B', 'llama')
+    """
+    if word[:1] in ("", ".", "/", "~") or exists(word):  # noqa: PTH110  # as below
+        return word
+    return catalog_name(word) or word
+
+
 def model_source(word: str) -> str:
     """What `load_model` takes for a model as a command names it: catalog name or path.
 

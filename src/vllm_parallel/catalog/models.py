@@ -174,7 +174,9 @@ def _file(source: str) -> ConfigText:
             raise CatalogError(
                 subject=f"model {shortened(source)}",
                 problem="is neither in the catalog nor a file",
-                fix=close_names(source, model_names(), whose="the catalog"),
+                fix=close_names(
+                    source.rpartition("/")[2].lower(), model_names(), whose="the catalog"
+                ),
             )
         size = path.stat().st_size
         if size > MAX_CONFIG_BYTES:

@@ -136,7 +136,7 @@ def _refuse_lonely(table: Table, baseline: str) -> None:
     labels = sorted({label for row in table.values() for label in row})
     if baseline not in labels:
         problem = f"{shortened(baseline)} is no layout of these results"
-        fix = close_names(baseline, labels, whose="there") if labels else "give results"
+        fix = close_names(baseline, labels, whose="the comparison") if labels else "give results"
         raise ParseError(place="--baseline", problem=problem, fix=fix)
     if len(labels) == 1:
         problem = "is the only layout here"

@@ -38,7 +38,8 @@ tensor parallel size (3).
     layout = deployment.layout
     left_out = deployment.model.left_out
     twin = f", unquantised ({left_out} left out)," if left_out else ""
-    head = f"{deployment.model.name}{twin} as {layout}: {counted(layout.ranks, 'rank')}"
+    count = f": {counted(layout.ranks, 'rank')}" if layout.ranks > 0 else ""
+    head = f"{deployment.model.name}{twin} as {layout}{count}"
     sections = [f"{head}\n{_verdict(verdict)}"]
     built = verdict.refusal is None or verdict.refusal.stage is Stage.MEMORY
     if built:

@@ -24,8 +24,9 @@ def doubts(load: BenchLoad, outcome: Outcome) -> Iterator[str]:
     yield from _requests(load, outcome)
     if outcome.completed:
         for name in ("duration", "output_throughput"):
-            if not getattr(outcome, name):
-                yield f"it has no {name}"
+            value = getattr(outcome, name)
+            if not value:
+                yield f"it has no {name}" if value is None else f"its {name} is {value:g}"
         yield from _in_flight(load, outcome)
 
 

@@ -36,7 +36,12 @@ def read(chunks: Iterable[bytes], name: str = "the log") -> ServeLog:
     reader = Reader()
     reader.read(_unpacked(chunks, name))
     if not reader.known and not any(start.failures.tells for start in reader.starts):
-        problem = f"is no log of vLLM: none of its {reader.lines:,} lines is one that vLLM prints"
+        what = (
+            "its only line is none"
+            if reader.lines == 1
+            else f"none of its {reader.lines:,} lines is one"
+        )
+        problem = f"is no log of vLLM: {what} that vLLM prints"
         if not reader.any_text:
             problem = "is empty"
         raise ParseError(place=name, problem=problem, fix="give what `vllm serve` printed")

@@ -1,4 +1,5 @@
-# Needs Python 3.11.5 or newer, as soupsieve does, and make. Only the install step and `pyodide` use the network.
+# Needs Python 3.11.5 or newer, as soupsieve does, and make. Only what installs or fetches uses the network:
+# the first step, `pyodide`, `engine`, `test-dist`, `test-opinions`.
 
 PYTHON ?= python3
 VENV := .venv
@@ -40,7 +41,7 @@ help:
 	@echo "make engine  install the real vLLM outside the checkout, 4 GB (VERSION=0.31.0: that one)"
 	@echo "make record  ask it and write down its answers (VERSION=0.31.0 SAMPLE=1500: into build/; ONLY=builds)"
 	@echo "make again  ask it the older rows of tests/oracle once more (SAMPLE=5: some of each; ONLY=quantised)"
-	@echo "make diff  print what changed between two records (FROM=0.31.0 TO=0.32.0 JSON=1: for the site)"
+	@echo "make diff  print what changed between two records (FROM=0.31.0 TO=0.32.0, each recorded before; JSON=1: for the site)"
 	@echo "make contract  take a recorded release as the one that the package is held against (VERSION=0.33.0)"
 	@echo "make replica  the guide's experiment with the real vLLM on two CPU cores, up to 90 minutes; resumes (TRIALS=3: fewer)"
 	@echo "make test-engine  hold site, records and a small server against the real vLLM"

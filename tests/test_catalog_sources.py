@@ -26,6 +26,11 @@ CATALOG: Final = Path(vllm_parallel.catalog.__file__).parent
 PUBLISHED: Final = [name for name, of in model_sources().items() if of.published is not None]
 
 
+def test_names_are_addresses() -> None:
+    for name in (*model_names(), *gpu_names()):
+        assert re.fullmatch(r"[a-z0-9]+([.-][a-z0-9]+)*", name), f"{name}: lower case, no spaces"
+
+
 def held(layer: Layer, shard: Shard) -> int:
     return sum(prod(weight.shape(shard.cut)) for weight in layer.weights)
 

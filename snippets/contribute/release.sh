@@ -27,6 +27,13 @@ sed -i 's/is only supported for MLA models\."/needs an MLA model."/' \
   src/vllm_parallel/constraints/features.py tests/constraints/feature_cases.py
 # --8<-- [end:words]
 
+# --8<-- [start:named]
+git grep -n -F 0.32.0 -- README.md docs snippets results/README.md
+# → README.md:
+# → docs/guide/references.md:
+# → snippets/guide/environment.sh:
+# --8<-- [end:named]
+
 # --8<-- [start:version]
 sed -i 's/0\.1\.0/0.2.0/' src/vllm_parallel/version.py CITATION.cff
 sed -i '/^## 0\.1\.0/i ## 0.2.0 - 2027-01-15\n\n- For vLLM 0.33.0.\n' CHANGELOG.md

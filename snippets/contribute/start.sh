@@ -6,5 +6,6 @@ make site
 
 # --8<-- [start:check]
 make check
-git commit -a -m "Add TinyLlama to the catalog"
+git add --all
+git commit -m "Add TinyLlama to the catalog"
 # --8<-- [end:check]

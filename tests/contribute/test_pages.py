@@ -26,6 +26,11 @@ MARKED: Final = (
     ("src/vllm_parallel/constraints/features.py", "a-rule"),
     ("tests/constraints/feature_cases.py", "a-case"),
 )
+WRITER: Final = {
+    f"GIT_{who}_{key}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for key, value in (("NAME", "A. Reader"), ("EMAIL", "reader@example.invalid"))
+}
 # Steps of CI itself, or an hour's work: here it is only asked whether make knows them.
 ELSEWHERE: Final = ("make site", "make test", "make check", "make replica", "make serve")
 
@@ -37,7 +42,8 @@ class Place:
         self.clone = clone(folder / "clone")
         home = folder / "home"
         made.write_home(home)
-        self.environ = furnish(self.clone) | {"HOME": str(home), "EDITOR": str(home / "editor")}
+        self.environ = furnish(self.clone) | WRITER
+        self.environ |= {"HOME": str(home), "EDITOR": str(home / "editor")}
         (home / "editor").write_text(
             f'#!/bin/sh\ncd {self.clone} && exec {sys.executable} -m tests.contribute.made "$1"\n'
         )
@@ -103,6 +109,16 @@ def test_a_run(place: Place) -> None:
     found = sections("run")
     found.pop("site")
     place.follow(*(step for part in found.values() for step in part))
+
+
+def test_the_suite_passes_and_it_is_committed(place: Place) -> None:
+    """Depends on the four above, as the page's last steps do: all tests, then one commit."""
+    (check,) = sections("start")["check"]
+    make, *commit = check.command.splitlines()
+    assert make == "make check"
+    place.follow(Step(command="make test", promises=("passed",)))
+    place.follow(Step(command="\n".join(commit), promises=("tinyllama-1.1b.json",)))
+    assert git(place.clone, "status", "--porcelain") == ""
 
 
 def test_the_site_has_it_all(place: Place) -> None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from html_tree import Element
 from links import ASSETS, is_external, references
+from named import metric_faults
 from sections import content
 
 _CODE = frozenset({"code", "pre", "kbd", "samp"})
@@ -29,9 +30,10 @@ _LEAKS = {
     "icon": re.compile(r":(?:material|octicons|fontawesome|simple)-[\w-]+:"),
 }
 _CSS_EXTERNAL = re.compile(
-    r"""(?:url\(|@import)\s*["']?\s*(?P<target>(?:https?:)?//[^\s"')]+)""", re.IGNORECASE
+    r"""(?:url\(|["'])\s*(?P<target>(?:https?:)?//[^\s"')]+)""", re.IGNORECASE
 )
-
+_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_REFRESH = re.compile(r"url\s*=\s*['\"]?\s*(?P<target>(?:https?:)?//\S+)", re.IGNORECASE)
 _SCRIPT_EXTERNAL = re.compile(r"""["'`](?P<target>(?:https?:)?//[\w.-]+[^"'`\s]*)""")
 _NAMES = "http://www.w3.org/"
 _COUNTED = re.compile(r"exec-\d+--")  # by markdown-exec
@@ -49,6 +51,7 @@ def _problems(root: Element) -> Iterator[str]:
     yield from _images(root)
     yield from _empty(root)
     yield from _title(root)
+    yield from metric_faults(root.text())
     for element in root.walk(_NOT_PROSE):
         if _COPIED not in element.classes:
             for text in element.children:
@@ -61,8 +64,9 @@ def style_problems(css: str) -> Iterator[str]:
     >>> list(style_problems("a { background: url('//cdn.test/a.png') }"))
     ['external asset in CSS: //cdn.test/a.png']
     """
-    for match in _CSS_EXTERNAL.finditer(css):
-        yield f"external asset in CSS: {match['target']}"
+    for match in _CSS_EXTERNAL.finditer(_CSS_COMMENT.sub("", css)):
+        if not match["target"].startswith(_NAMES):
+            yield f"external asset in CSS: {match['target']}"
 
 
 def script_problems(script: str) -> Iterator[str]:
@@ -85,6 +89,11 @@ def external_assets(root: Element) -> Iterator[str]:
         yield from style_problems(element.attributes.get("style", ""))
         if element.tag == "style":
             yield from style_problems("".join(element.texts()))
+        elif element.tag == "script":
+            yield from script_problems("".join(element.texts()))
+        elif element.tag == "meta":
+            for match in _REFRESH.finditer(element.attributes.get("content", "")):
+                yield f"external asset in <meta>: {match['target']}"
 
 
 def identifiers(root: Element) -> Iterator[str]:

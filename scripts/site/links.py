@@ -9,14 +9,16 @@ from urllib.parse import unquote, urlsplit
 
 from html_tree import Element
 
-# Attributes that make a browser fetch something by itself.
+# Attributes that make a browser ask for something, by itself or with what a reader wrote.
 ASSETS = {
     "audio": ("src",),
+    "button": ("formaction",),
     "embed": ("src",),
+    "form": ("action",),
     "iframe": ("src",),
     "image": ("href", "xlink:href"),
     "img": ("src", "srcset"),
-    "input": ("src",),
+    "input": ("src", "formaction"),
     "link": ("href",),
     "object": ("data",),
     "script": ("src",),

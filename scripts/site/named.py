@@ -1,4 +1,4 @@
-"""Whether a command that the site shows names a model and a GPU that are there."""
+"""Whether models, GPUs and metrics that the site names are there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from vllm_parallel.catalog import gpu_names, hub_names, model_names
+from vllm_parallel.engine.metrics.registered import metrics
 from vllm_parallel.engine.reading import Reading
 from vllm_parallel.errors import close_names
 
@@ -16,6 +17,21 @@ FOLDER: Final = "/models/"  # where pages keep what they have loaded from the hu
 MODEL: Final = "model"
 # What the contributor pages add, and what a reader would name.
 MADE_UP: Final = frozenset({"TinyLlama/TinyLlama-1.1B-Chat-v1.0", "tinyllama-1.1b", "my-gpu-48gb"})
+METRIC: Final = re.compile(r"\bvllm:[a-z]\w+")
+GONE: Final = frozenset({"vllm:gpu_cache_usage_perc"})  # of older servers, said as such
+
+
+def metric_faults(text: str) -> Iterator[str]:
+    """Names of metrics in a text that no server of this release has.
+
+    >>> list(metric_faults("vllm:num_requests_running, vllm:cache_config_inf"))
+    ['vllm:cache_config_inf is no metric of vLLM; did you mean vllm:cache_config_info?']
+    """
+    every = metrics()
+    served = {name for metric in every.values() for name in (metric.name, *metric.served)} | GONE
+    for name in dict.fromkeys(METRIC.findall(text)):
+        if name not in served:
+            yield f"{name} is no metric of vLLM; {close_names(name, every, whose='it')}"
 
 
 def hub_faults(reading: Reading) -> Iterator[tuple[int, str]]:

@@ -51,7 +51,8 @@ def _problems(root: Element) -> Iterator[str]:
     yield from _images(root)
     yield from _empty(root)
     yield from _title(root)
-    yield from metric_faults(root.text())
+    for run in root.texts():
+        yield from metric_faults(run)
     for element in root.walk(_NOT_PROSE):
         if _COPIED not in element.classes:
             for text in element.children:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Collection, Iterator
+from functools import cache
 from typing import Final
 
 from vllm_parallel.catalog import gpu_names, hub_names, model_names
@@ -27,11 +28,17 @@ def metric_faults(text: str) -> Iterator[str]:
     >>> list(metric_faults("vllm:num_requests_running, vllm:cache_config_inf"))
     ['vllm:cache_config_inf is no metric of vLLM; did you mean vllm:cache_config_info?']
     """
-    every = metrics()
-    served = {name for metric in every.values() for name in (metric.name, *metric.served)} | GONE
-    for name in dict.fromkeys(METRIC.findall(text)):
-        if name not in served:
-            yield f"{name} is no metric of vLLM; {close_names(name, every, whose='it')}"
+    for name in METRIC.findall(text):
+        if name not in _metric_names():
+            yield f"{name} is no metric of vLLM; {close_names(name, metrics(), whose='it')}"
+
+
+@cache
+def _metric_names() -> frozenset[str]:
+    """As served, and without the ending of counters, as vLLM's own descriptions have them."""
+    known = metrics()
+    bare = (name.removesuffix("_total") for name in known)
+    return GONE.union(known, bare, *(metric.served for metric in known.values()))
 
 
 def hub_faults(reading: Reading) -> Iterator[tuple[int, str]]:

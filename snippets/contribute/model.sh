@@ -14,6 +14,10 @@ cat > src/vllm_parallel/catalog/sources/tinyllama-1.1b.json <<'END'
 END
 # --8<-- [end:source]
 
+# --8<-- [start:licence]
+sed -i '/By hub name, and where it was read:/a \      TinyLlama/TinyLlama-1.1B-Chat-v1.0  Apache-2.0: its model card' NOTICE
+# --8<-- [end:licence]
+
 # --8<-- [start:ask]
 vllm-parallel plan tinyllama-1.1b -tp 2 --gpu l40s
 # → tinyllama-1.1b as tp2: 2 ranks

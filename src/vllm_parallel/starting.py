@@ -56,7 +56,7 @@ def verdict_on_nodes(deployment: Deployment, available_kv_bytes: int | None = No
     >>> from vllm_parallel.layout import Layout
     >>> uneven = Deployment(model=load_model("llama-3.1-8b"), layout=Layout(pp=9),
     ...     cluster=Cluster(gpus_per_node=8, nodes=2))
-    >>> verdict_on_nodes(uneven).refusal.rule
+    >>> verdict_on_nodes(uneven).refusal.name
     'nnodes-divide-world'
     """
     verdict = Verdict.of(deployment, available_kv_bytes)

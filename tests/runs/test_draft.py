@@ -10,6 +10,7 @@ import pytest
 from tests.runs.made import complete
 from vllm_parallel.cli import main
 from vllm_parallel.runs import Check, read_run
+from vllm_parallel.runs.reader import ORIGINALS
 
 # What only people know of the made-up run.
 ANSWERS = (
@@ -90,5 +91,7 @@ def test_results_that_do_not_say_what_they_are_of(
 def test_the_committed_runs_are_sealed_and_read() -> None:
     results = Path(__file__).parents[2] / "results"
     for path in results.glob("*/run.toml"):
+        if path.parent.name.endswith(ORIGINALS):
+            continue  # not committed: what a redacted run was before
         assert (path.parent / "SHA256SUMS").is_file()
         assert read_run(path.parent).layouts

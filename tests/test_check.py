@@ -261,3 +261,34 @@ def test_model_by_its_path(capsys: Streams, tmp_path: Path) -> None:
     (folder / "config.json").write_bytes(config.read_bytes())
     assert main(call(str(folder), "-tp", "3")) == 1
     assert "attention heads (32)" in rows(capsys)[0]["verdict"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        (
+            "screen -dm vllm serve llama -tp 3\n# vllm serve llama\nvllm serve llama\n",
+            ["1: names vllm serve, but is not read as a command: give it behind --"],
+        ),
+        ("nohup vllm serve \\\n  llama -tp 2 > /var/log/vllm.log &\n", []),
+        (
+            "export HIP_VISIBLE_DEVICES=0\nvllm serve llama\n",
+            ["1: HIP_VISIBLE_DEVICES is not read: --gpus-per-node says how many GPUs a node has"],
+        ),
+    ],
+)
+def test_what_a_script_holds_beside_its_commands(
+    capsys: Streams, tmp_path: Path, text: str, notes: list[str]
+) -> None:
+    """It is said to people; the answers for programs are of the commands that were read."""
+    script = tmp_path / "serve.sh"
+    script.write_text(text.replace("llama", "meta-llama/Llama-3.1-8B"), "utf-8")
+    main(["check", str(script)])
+    said = capsys.readouterr().out.splitlines()
+    assert [line for line in said if " is not read" in line] == [f"{script}:{one}" for one in notes]
+
+
+def test_gpus_that_a_call_hides(capsys: Streams) -> None:
+    words = ["CUDA_VISIBLE_DEVICES=0,1", "vllm", "serve", "meta-llama/Llama-3.1-8B", "-tp", "8"]
+    assert main(["check", "--", *words]) == 0
+    assert "CUDA_VISIBLE_DEVICES is not read" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -13,12 +14,14 @@ from vllm_parallel.engine.options import options
 from vllm_parallel.engine.reading import Reading
 from vllm_parallel.engine.values import Unknown, is_known, written
 from vllm_parallel.errors import ParseError, VllmParallelError, on_one_line, shortened
-from vllm_parallel.frozen import dataclass
+from vllm_parallel.frozen import dataclass, replace
 from vllm_parallel.question import Json, Question
 from vllm_parallel.term import RELEASE
 from vllm_parallel.verdict import Verdict
 
 MOST_BYTES: Final = 2**18
+SERVES: Final = re.compile(r"(?<![\w./-])vllm\s+serve\s")
+VISIBLE: Final = re.compile(r"\b(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES=")
 SIZED: Final = frozenset((*FIELDS, *OBJECTS, *UNMODELLED))
 
 
@@ -83,22 +86,33 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """The commands of a file or of a call (without `file`), or why there are none."""
+    """The commands of a file or of a call (without `file`), or why there are none.
+
+    `notes` are for people: what the text says and no verdict looks at.
+    """
 
     file: str | None = None
     commands: tuple[Command, ...] = ()
     unread: ParseError | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of_call(cls, words: Sequence[str]) -> Script:
         """The command that a call holds behind `--`."""
         fix = "write vllm serve ... behind --"
-        return cls._of(None, lambda: of_words(words), fix)
+        script = cls._of(None, lambda: of_words(words), fix)
+        return replace(script, notes=tuple(_notes(" ".join(words), script, "")))
 
     @classmethod
     def of_file(cls, name: str) -> Script:
         """The commands of a shell script."""
-        return cls._of(name, lambda: find(_text(name)), "give a script that calls vllm serve")
+        fix = "give a script that calls vllm serve"
+        try:
+            text = _text(name)
+        except ParseError as error:
+            return cls(file=name, unread=error)
+        script = cls._of(name, lambda: find(text), fix)
+        return replace(script, notes=tuple(_notes(text, script, f"{on_one_line(name)}:")))
 
     @classmethod
     def _of(cls, file: str | None, find_all: Callable[[], tuple[Command, ...]], fix: str) -> Script:
@@ -130,7 +144,7 @@ class Script:
         """The same for people."""
         if self.unread is not None:
             return str(self.unread)
-        return "\n\n".join(map(self._paragraph, reviews))
+        return "\n\n".join((*map(self._paragraph, reviews), *self.notes))
 
     def _paragraph(self, review: Review) -> str:
         command = review.reading.command
@@ -149,6 +163,17 @@ class Script:
             lines.append(f"vLLM {RELEASE} takes every option of it.")
         text = "\n".join(lines)
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _notes(text: str, script: Script, file: str) -> Iterator[str]:
+    """Lines with a launch that was not read as a command, and GPUs that are hidden from one."""
+    read = {command.line for command in script.commands}
+    for line, said in enumerate(text.splitlines(), 1):
+        at = f"{file}{line}: " if file else ""
+        if SERVES.search(said) and line not in read and file and not said.lstrip().startswith("#"):
+            yield f"{at}names vllm serve, but is not read as a command: give it behind --"
+        if hidden := VISIBLE.search(said):
+            yield f"{at}{hidden[0][:-1]} is not read: --gpus-per-node says how many GPUs a node has"
 
 
 def _faults(reading: Reading) -> Iterator[str]:

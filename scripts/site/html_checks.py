@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from html_tree import Element
 from links import ASSETS, is_external, references
-from named import metric_faults
 from sections import content
 
 _CODE = frozenset({"code", "pre", "kbd", "samp"})
@@ -51,8 +50,6 @@ def _problems(root: Element) -> Iterator[str]:
     yield from _images(root)
     yield from _empty(root)
     yield from _title(root)
-    for run in root.texts():
-        yield from metric_faults(run)
     for element in root.walk(_NOT_PROSE):
         if _COPIED not in element.classes:
             for text in element.children:

@@ -78,7 +78,7 @@ class Judge:
                 self._refused[shown.row.place] = f"{shown.row}: {refusal.text}"
 
     def html(self, html: str, page: str) -> Iterator[str]:
-        """Complaints about a built page: what only it shows, and refusals it does not quote."""
+        """What only a built page shows: commands, refusals it does not quote, names of metrics."""
         root = parse(html)
         said = plain(root.text(skip=frozenset({"script", "style"})))
         shell = Shell()
@@ -90,6 +90,8 @@ class Judge:
             new = [one for one in found if not self._seen(one, page, inline=block.inline)]
             yield from self._block(new, block.marks, page, page)
         yield from self._unquoted(page, said)
+        for text in root.texts():
+            yield from (f"{page}: {fault}" for fault in named.metric_faults(text))
 
     def text_quotes(self, text: str, page: str) -> Iterator[str]:
         """The same for a page that is not built, of its Markdown."""
